@@ -55,7 +55,35 @@ describe('JSON from clients', () => {
       '{"a":9007199254740992,"b":-9007199254740991}',
       '["9007199254740993","\\"9007199254740993"]',
       '[10000000000000000000000, 1e300, 0.12345678901234567, 9007199254740993.5]',
+      '{"ok":true,"no":false,"none":null,"id":"1234567890123456","n":1e100}',
+      '[123456789012345680000, -12345000000000000000000]',
     ])
       expect(inexactNumberIn(text)).toBe(undefined);
+  });
+
+  it('keeps every number that JSON.stringify prints, whatever is beside it', () => {
+    const numbers = fc.oneof(fc.double({ noNaN: true, noDefaultInfinity: true }), fc.maxSafeInteger());
+    const values = fc.record({
+      numbers: fc.array(numbers),
+      digits: fc.stringMatching(/^\d{16,20}$/),
+      any: fc.jsonValue(),
+    });
+    fc.assert(
+      fc.property(values, (value) => {
+        expect(inexactNumberIn(JSON.stringify(value))).toBe(undefined);
+      }),
+    );
+  });
+
+  it('changes no whole number unseen', () => {
+    // JSON.stringify prints numbers from 10^21 on with an exponent.
+    const wholes = fc.bigInt({ min: -(10n ** 21n) + 1n, max: 10n ** 21n - 1n });
+    fc.assert(
+      fc.property(wholes, (whole) => {
+        const text = String(whole);
+        const isKept = JSON.stringify(Number(text)) === text;
+        expect(inexactNumberIn(`[${text}, true]`)).toBe(isKept ? undefined : text);
+      }),
+    );
   });
 });

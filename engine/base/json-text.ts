@@ -17,21 +17,18 @@ export function parseFlat(text: string, depthMax = jsonDepthMax): unknown {
 }
 
 /**
- * The first number in the JSON `text` that `JSON.parse` turns into another one: a whole number beyond 2^53, or a number
- * beyond all that it can hold, which would become `null`. Undefined if there is none.
+ * The first number in the JSON `text` that is another one once it was parsed and printed again: a whole number beyond
+ * 2^53 of which a double keeps the first digits alone, or a number beyond all doubles, which would become `null`.
+ * Undefined if there is none. `text` is valid JSON.
  */
 export function inexactNumberIn(text: string): string | undefined {
   if (!/\d{16}|\d[eE]\+?\d{3}/.test(text)) return undefined;
-  let inText = false;
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at);
-    if (inText) {
-      if (code === backslash) at += 1;
-      else if (code === quote) inText = false;
-    } else if (code === quote) inText = true;
-    else if (isNumeral(code)) {
+    if (code === quote) at = endOfString(text, at);
+    else if (code === minus || isDigit(code)) {
       const from = at;
-      while (isNumeral(text.charCodeAt(at + 1))) at += 1;
+      while (isOfNumber(text.charCodeAt(at + 1))) at += 1;
       const number = text.slice(from, at + 1);
       if (/^-?\d{16,}$/.test(number) ? !isExact(number) : !Number.isFinite(Number(number))) return number;
     }
@@ -41,25 +38,41 @@ export function inexactNumberIn(text: string): string | undefined {
 
 function isExact(digits: string): boolean {
   const number = Number(digits);
-  return Number.isFinite(number) && BigInt(number) === BigInt(digits);
+  return Number.isFinite(number) && printed(Math.abs(number)) === digits.replace('-', '');
 }
 
-/** Whether the character may be part of a number. */
-function isNumeral(code: number): boolean {
-  return (code >= 0x30 && code <= 0x39) || '+-.eE'.includes(String.fromCharCode(code));
+/** The digits of a whole number as JSON shows it, without an exponent: `12300` for `1.23e+4`. */
+function printed(number: number): string {
+  const [mantissa = '', exponent] = String(number).split('e+');
+  return exponent === undefined ? mantissa : mantissa.replace('.', '').padEnd(Number(exponent) + 1, '0');
+}
+
+function isDigit(code: number): boolean {
+  return code >= 0x30 && code <= 0x39;
+}
+
+/** Whether the character may continue a number. */
+function isOfNumber(code: number): boolean {
+  return isDigit(code) || '+-.eE'.includes(String.fromCharCode(code));
+}
+
+/** The offset of the quote that ends the string which begins at `from`; that of the text's end if none does. */
+function endOfString(text: string, from: number): number {
+  for (let at = from + 1; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === backslash) at += 1;
+    else if (code === quote) return at;
+  }
+  return text.length;
 }
 
 function checkDepth(text: string, depthMax: number): void {
   // With so few opening brackets of each kind the text cannot nest deeper.
   if (opensAtMost(text, '{', depthMax / 2) && opensAtMost(text, '[', depthMax / 2)) return;
   let depth = 0;
-  let inText = false;
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at);
-    if (inText) {
-      if (code === backslash) at += 1;
-      else if (code === quote) inText = false;
-    } else if (code === quote) inText = true;
+    if (code === quote) at = endOfString(text, at);
     else if (code === openBracket || code === openBrace) {
       depth += 1;
       if (depth > depthMax)
@@ -81,6 +94,7 @@ function opensAtMost(text: string, opening: '{' | '[', countMax: number): boolea
   return false;
 }
 
+const minus = 0x2d;
 const quote = 0x22;
 const backslash = 0x5c;
 const openBracket = 0x5b;

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 
 import { flushed } from './flushed.ts';
 
-/** A pipe whose reader takes a piece only when it is told to. */
+/** A pipe whose reader takes a piece only when the test calls `take`. */
 class SlowPipe extends Writable {
   readonly taken: Buffer[] = [];
   #took: ((error?: Error) => void) | undefined;

@@ -12,8 +12,8 @@ export const environmentPrefix = 'LOCKSTEP_';
 /** The variable with the token that commands show to a node. It has the prefix but is no key. */
 export const tokenVariable = 'LOCKSTEP_TOKEN';
 
-/** The variable by which backups decide how to address a bucket of S3. It has the prefix but is no key. */
-export const s3AddressingVariable = 'LOCKSTEP_S3_ADDRESSING';
+/** How backups address a bucket of S3 (`real/s3/s3-settings.ts`). It has the prefix but is no key. */
+const s3AddressingVariable = 'LOCKSTEP_S3_ADDRESSING';
 
 /** The variables with the prefix that are read elsewhere: they are no faults where a node and commands share them. */
 export const otherVariables: readonly string[] = [tokenVariable, s3AddressingVariable];

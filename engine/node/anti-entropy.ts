@@ -9,7 +9,6 @@ import type { AntiEntropyAdmin } from '../api/http/anti-entropy-routes.ts';
 import type { NodeId } from '../base/ids.ts';
 import type { PackedKey } from '../base/object-key.ts';
 import type { NodeConfig } from '../config/config.ts';
-import { frameOverheadBytes } from '../config/cross-field-checks.ts';
 import type { PeerLinks } from '../replication/peer-links.ts';
 import type { Replica } from '../replica/replica.ts';
 import type { Io } from '../io/io.ts';
@@ -17,6 +16,7 @@ import type { Membership } from '../cluster/membership/membership.ts';
 import type { Buckets } from '../buckets/buckets.ts';
 import type { NodeStats } from '../metrics/node-stats.ts';
 import type { Store } from '../storage/store.ts';
+import { peerContentBytesMax } from './topology.ts';
 
 const secondUs = 1_000_000;
 
@@ -86,7 +86,7 @@ function antiEntropyOptions(config: NodeConfig): AntiEntropyOptions {
     answerUs: config.peerRequestTimeoutMs * 1000,
     segmentBits: Math.clz32(1) - Math.clz32(config.aaeSegments),
     keysPerSecond: config.aaeThrottle,
-    listBytesMax: Math.min(config.peerPageBytes, config.frameBytesMax - frameOverheadBytes),
+    listBytesMax: Math.min(config.peerPageBytes, peerContentBytesMax(config)),
   };
 }
 

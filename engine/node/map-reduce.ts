@@ -4,7 +4,6 @@ import type { ByteString } from '../base/ids.ts';
 import type { PackedKey } from '../base/object-key.ts';
 import { bucketPrefix } from '../base/object-key.ts';
 import type { NodeConfig } from '../config/config.ts';
-import { frameOverheadBytes } from '../config/cross-field-checks.ts';
 import type { CoverageDependencies } from '../mapreduce/listing/coverage.ts';
 import { Coverage } from '../mapreduce/listing/coverage.ts';
 import type { ListingStore } from '../mapreduce/listing/local-listing.ts';
@@ -19,6 +18,7 @@ import { defaultJobLimits } from '../mapreduce/job.ts';
 import type { JobDependencies } from '../mapreduce/job-context.ts';
 import { MapReduce } from '../mapreduce/mapreduce.ts';
 import type { PhaseModules } from '../wasm/phase-modules.ts';
+import { peerContentBytesMax } from './topology.ts';
 
 /** The services that MapReduce calls. */
 export interface MapReduceDependencies {
@@ -43,7 +43,7 @@ export function composeMapReduce(io: Io, config: NodeConfig, below: MapReduceDep
     jobCountMax: config.mapredJobsMax,
     bytesMax: config.mapredBytesMax,
     batchMax: Math.min(reducedMax, config.peerPageItems),
-    answerBytesMax: config.frameBytesMax - frameOverheadBytes,
+    answerBytesMax: peerContentBytesMax(config),
   });
   for (const family of mapReduce.counts.families()) parts.stats.register(family);
   return mapReduce;

@@ -5,7 +5,6 @@
 import { answerInTask } from '../peer/wire/answer.ts';
 import type { ClusterControl } from '../api/http/cluster-routes.ts';
 import type { NodeConfig } from '../config/config.ts';
-import { frameOverheadBytes } from '../config/cross-field-checks.ts';
 import type { Hints } from '../replication/hints/hints.ts';
 import type { Reply } from '../replication/peer-service.ts';
 import type { Plane } from '../peer/plane.ts';
@@ -37,6 +36,7 @@ import { LostRecords } from '../cluster/changes/lost-records.ts';
 import type { Transfer, TransferOptions } from '../cluster/changes/transfer.ts';
 import type { Transactions } from '../transactions/transactions.ts';
 import { clientKeysOf } from './tombstone-reaper.ts';
+import { peerContentBytesMax } from './topology.ts';
 
 /** The services of one node that take part in ring changes. */
 export interface RingChanges {
@@ -66,7 +66,7 @@ export function rangeSourceOf(
     hasNewest: (key) => store.hasNewest(key),
     isSuspicious: () => store.suspicious,
   } satisfies RangeStore;
-  return new RangeSource(source, config.frameBytesMax - frameOverheadBytes);
+  return new RangeSource(source, peerContentBytesMax(config));
 }
 
 /** The configured batch size, rate and timeout of transfers. */

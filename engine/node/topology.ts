@@ -58,7 +58,12 @@ export function bodyBytesMax(config: NodeConfig): number {
 
 /** The most bytes of a transaction: a branch must fit into one peer message. */
 export function transactionBytesMax(config: NodeConfig): number {
-  return Math.min(config.transactionBytesMax, config.frameBytesMax - frameOverheadBytes);
+  return Math.min(config.transactionBytesMax, peerContentBytesMax(config));
+}
+
+/** The most bytes of content that one message to a peer holds. */
+export function peerContentBytesMax({ frameBytesMax }: Pick<NodeConfig, 'frameBytesMax'>): number {
+  return frameBytesMax - frameOverheadBytes;
 }
 
 /** Names and framing of a request, about. */

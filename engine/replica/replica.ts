@@ -592,5 +592,5 @@ function decodeIncoming(bytes: Uint8Array, actors: NameTable): StoredObject | Lo
 }
 
 function nothing(): void {
-  // Nobody follows what is pruned, or the caller only waits for the result to be durable.
+  // The default of a callback: its caller waits for durability alone, or no listener is set.
 }

@@ -1,6 +1,6 @@
 /**
  * What an entry says that clients send, nodes receive: in one run with every kind of client and no fault, and in the
- * stories of operators. A field that is said to be unsent, and comes, has a wrong entry.
+ * stories of operators. Where nodes receive a field that its entry calls unsent, the entry is wrong.
  */
 import { beforeAll, describe, expect, it } from 'vitest';
 

@@ -1,9 +1,9 @@
 /**
- * Decides whether a record of a key may follow another one (`repair-soundness`). The new record's context must contain
- * that of the old one, except entries that its coordinator may have pruned as it wrote (context-pruning.ts). It must not
- * bring back a version that the old one had seen replaced or deleted: once an entry is pruned, the next record no longer
- * says so of the versions that the entry covered. The rule remembers reaped tombstones for all nodes. A node may drop a copy of a live object: `durability` and `convergence`
- * check that its owners hold it.
+ * Decides whether a record of a key may follow another one (`repair-soundness`). The new record's context must
+ * contain that of the old one, except entries that its coordinator may have pruned as it wrote (context-pruning.ts).
+ * It must not bring back a version that the old one had seen replaced or deleted: once an entry is pruned, the next
+ * record no longer says so of the versions that the entry covered. The rule remembers reaped tombstones for all
+ * nodes. A node may drop a copy of a live object: `durability` and `convergence` check that its owners hold it.
  */
 import { BytesError } from '../../engine/base/bytes.ts';
 import type { PackedKey } from '../../engine/base/object-key.ts';

@@ -66,48 +66,18 @@ export interface ListenerState {
 const subcommands: ReadonlyMap<string, ReadonlyMap<string, number>> = new Map([
   [
     'client',
-    new Map([
-      ['setname', 3],
-      ['getname', 2],
-      ['id', 2],
-      ['setinfo', 4],
-      ['info', 2],
-      ['list', -2],
-      ['no-evict', 3],
-      ['no-touch', 3],
-      ['reply', 3],
-      ['help', 2],
-    ]),
+    aritiesIn('setname 3 getname 2 id 2 setinfo 4 info 2 list -2 no-evict 3 no-touch 3 reply 3 help 2'),
   ],
-  [
-    'command',
-    new Map([
-      ['count', 2],
-      ['docs', -2],
-      ['info', -2],
-      ['list', -2],
-    ]),
-  ],
-  [
-    'config',
-    new Map([
-      ['get', -3],
-      ['resetstat', 2],
-      ['rewrite', 2],
-      ['set', -4],
-    ]),
-  ],
-  [
-    'script',
-    new Map([
-      ['exists', -3],
-      ['flush', -2],
-      ['help', 2],
-      ['kill', 2],
-      ['load', 3],
-    ]),
-  ],
+  ['command', aritiesIn('count 2 docs -2 info -2 list -2')],
+  ['config', aritiesIn('get -3 resetstat 2 rewrite 2 set -4')],
+  ['script', aritiesIn('exists -3 flush -2 help 2 kill 2 load 3')],
 ]);
+
+/** The pairs of a name and a number in the text. */
+function aritiesIn(text: string): ReadonlyMap<string, number> {
+  const pairs = text.matchAll(/(\S+) (-?\d+)/g);
+  return new Map([...pairs].map(([, name = '', arity]) => [name, Number(arity)]));
+}
 
 /** Refuses an unknown subcommand, and one with a wrong number of arguments. Throws `Refusal`. */
 export function checkSubcommand({ name }: Command, request: Request): void {

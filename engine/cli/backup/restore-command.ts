@@ -16,7 +16,7 @@ import type { ExitCode } from '../exit-codes.ts';
 import { exitCodes } from '../exit-codes.ts';
 import type { NamedNodeOptions } from '../operate/named-node.ts';
 import { clientOf, withNamedNode } from '../operate/named-node.ts';
-import { KeptConnections } from '../operate/node-client.ts';
+import { answerBytesMax, KeptConnections } from '../operate/node-client.ts';
 import type { NodeClient } from '../operate/node-client.ts';
 import { storeIoOf } from '../store/store-io.ts';
 
@@ -30,8 +30,6 @@ interface RestoreOptions extends NamedNodeOptions {
   readonly json?: boolean;
 }
 
-/** A node lists all of its bucket types. */
-const answerBytesMax = 16 * 1024 * 1024;
 const timeoutMs = 60_000;
 const attemptsMax = 8;
 

@@ -1,4 +1,4 @@
-/** The exit codes of `lockstep tx`: 1 says that nothing was written, 3 that nobody knows yet. */
+/** The exit codes of `lockstep tx`: 1 says that nothing was written, 3 that the command does not know the outcome. */
 import { createServer } from 'node:http';
 import type { ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -18,7 +18,7 @@ test.each([
   ['a time that was over before anything was done', refused(503, 'Timeout', { 'X-Lockstep-Definite': 'true' }), 1],
   ['a time that was over', refused(503, 'Timeout'), 3],
   ['a node that failed', refused(500, 'Internal'), 3],
-  ['an answer of nobody knows whom', (response: ServerResponse) => void response.writeHead(502).end('proxy'), 3],
+  ['an answer of a proxy in between', (response: ServerResponse) => void response.writeHead(502).end('proxy'), 3],
   ['a lost connection', (response: ServerResponse) => void response.socket?.destroy(), 3],
 ])('tx after %s ends with its code', async (_, answer, code) => {
   const server = createServer((request, response) => {

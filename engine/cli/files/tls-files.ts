@@ -48,11 +48,6 @@ export function renewals(
   ];
 }
 
-/** Reads the files again and replaces the identities. Throws as `tlsOf`; an identity not yet replaced stays. */
-export function renewTls(tls: NodeTls, configFile: string, config: NodeConfig): void {
-  for (const renew of renewals(tls, configFile, config)) renew();
-}
-
 type Reader = () => TlsMaterial['cert'];
 
 /** One function for each file, which reads it. */

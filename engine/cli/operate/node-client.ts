@@ -9,8 +9,8 @@ import { UsageError } from '../exit-codes.ts';
 import { readOpenFile } from '../files/secret-files.ts';
 
 const defaultTimeoutMs = 10_000;
-/** A node lists all of its transactions in doubt, and all bucket types. */
-const answerBytesMax = 16 * 1024 * 1024;
+/** The most bytes of an answer to an operator: a node lists all of its transactions in doubt, and all bucket types. */
+export const answerBytesMax = 16 * 1024 * 1024;
 const caBytesMax = 1024 * 1024;
 
 /** Options of a request to a node: the file of the token, and the CA certificate to trust. */

@@ -324,7 +324,7 @@ describe('a listing of the cluster', () => {
     expect(await keysOf(coverage('n3'))).toEqual(calm);
   });
 
-  test('lists a key with a value beside a deletion that another replica knows alone, whoever answers first', async () => {
+  test('lists a key whose value is concurrent with a deletion that one replica has, in whatever order they answer', async () => {
     const { stores, coverage, ring } = cluster(names);
     const key = objectKey(defaultType, bucketA, byteStringOf('k'));
     const at = routeToken('STD', key.bucket, key.key);

@@ -8,9 +8,9 @@
  * the tree of the store at its position, leaf by leaf.
  *
  * `repair-soundness` (INV12): on a node, no record of a key is replaced by one that knows less, or that brings back
- * what was replaced or deleted (what a coordinator may prune from a context, the next record need not know). Keys that an exchange reports as repaired are equal when it finishes. An exchange of
- * equal stores lists no key and repairs nothing, and a node begins a sweep no more often than its interval says, so
- * there is no churn.
+ * what was replaced or deleted (what a coordinator may prune from a context, the next record need not know). Keys
+ * that an exchange reports as repaired are equal when it finishes. An exchange of equal stores lists no key and
+ * repairs nothing, and a node begins a sweep no more often than its interval says, so there is no churn.
  *
  * `stale-snapshot-safety` (INV14): consider a key that changed after the snapshot with which an incarnation began, and
  * before that incarnation. No exchange reports it as equal when it differs.

@@ -1,10 +1,11 @@
 /**
- * `wasm-purity` (INV28), jobs return existing data. A job over named keys reports each key once, in the order in which
- * they were named. Each value that it found was written by some client before the job ended, and that write was not
- * certainly refused. A count equals the number of the inputs. A bucket's job names no key twice. After the calm a job
- * finds of each key exactly the values that the reads after the calm returned in one of the datacenters, and omits no key
- * of which all of them returned a value, but for values that a pruned context may have brought back
- * (evidence/prunings.ts). A job that follows links finds those of exactly these values (`value-links.ts`). Each job, key and value is one comparison.
+ * `wasm-purity` (INV28), jobs return existing data. A job over named keys reports each key once, in the order in
+ * which they were named. Each value that it found was written by some client before the job ended, and that write
+ * was not certainly refused. A count equals the number of the inputs. A bucket's job names no key twice. After the
+ * calm a job finds of each key exactly the values that the reads after the calm returned in one of the datacenters,
+ * and omits no key of which all of them returned a value, but for values that a pruned context may have brought back
+ * (evidence/prunings.ts). A job that follows links finds those of exactly these values (`value-links.ts`). Each job,
+ * key and value is one comparison.
  *
  * A job finds each key that a majority of a datacenter's replicas had acknowledged before it (`held-keys.ts`).
  *
