@@ -59,6 +59,7 @@ export class JobContext {
     try {
       const done = await this.#worker.work(work, {
         store: store ?? this.#worker.store,
+        isRemote: store !== undefined,
         modules: { find: (id) => this.modules.get(id) },
       });
       this.counts.mapped += done.count;

@@ -4,6 +4,9 @@
  * to the next one. The phase sees it as not found only if no other replica is left. A job thus reads as a get at level
  * ONE does, except that it does not take one replica's missing copy for an answer.
  *
+ * A batch holds a bounded number of bytes of results: beyond it, the results that are due are returned before others are
+ * asked for.
+ *
  * An input goes to the first routable replica of its placement, those of this datacenter first. Placements are rotated
  * by token, so the work is spread over the racks.
  */
@@ -24,14 +27,31 @@ import type { Task, Work, WorkDone, WorkItem } from './peer-messages.ts';
 import { decodeWorkDone, encodeWork } from './peer-messages.ts';
 import { PhaseError } from './phase-error.ts';
 import type { ObjectStore } from './phase-worker.ts';
+import { sizeOf } from './phase-worker.ts';
 
-/** The results of a batch of inputs. */
+/** Results of a batch of inputs: all of them, or the first of those that have not been returned yet. */
 export interface Mapped {
   readonly values: readonly Json[];
   /** Approximate size of the values as JSON, in bytes. */
   readonly bytes: number;
   /** Set if the values are already results of the next phase's reduce function. */
   readonly reduced: boolean;
+  /** No further results of the batch follow. */
+  readonly isLast: boolean;
+}
+
+/** A batch of inputs under way; `MapStage.next` returns its results in parts. */
+export interface MapBatch {
+  /** The inputs without a result, in their order. */
+  pending: readonly Pending[];
+  /** The results that have not been returned, by the place of the input; of a reduced batch in any order. */
+  results: (readonly Json[])[];
+  /** Approximate bytes of those results. */
+  bytes: number;
+  /** The results of the inputs before this place have been returned. */
+  returned: number;
+  /** How often in turn no replica of the inputs was left. */
+  rounds: number;
 }
 
 /** An input that has no result yet. */
@@ -53,6 +73,8 @@ const roundsMax = 3;
 const roundRestUs = 200_000;
 /** Longest time for one batch at a replica. */
 const batchUsMax = 5_000_000;
+/** A batch that holds results of so many bytes asks for no more than it needs to return some of them. */
+const heldBytesMax = 4 * 1024 * 1024;
 
 /** One phase of one job. */
 export class MapStage {
@@ -72,29 +94,71 @@ export class MapStage {
     this.#silent = silent;
   }
 
-  /** Runs a batch. Rejects with `PhaseError`, or with the error that keeps the cluster from running the phase. */
-  async run(inputs: readonly Input[]): Promise<Mapped> {
-    const results: (readonly Json[])[] = [];
-    const progress = { bytes: 0 };
-    let pending: readonly Pending[] = inputs.map((input, place) => this.#pendingOf(input, place));
-    let rounds = 0;
-    while (pending.length > 0) {
+  /** A batch of inputs, for `next`. */
+  begin(inputs: readonly Input[]): MapBatch {
+    const pending = inputs.map((input, place) => this.#pendingOf(input, place));
+    return { pending, results: [], bytes: 0, returned: 0, rounds: 0 };
+  }
+
+  /**
+   * Runs a batch until all its results are here, or `heldBytesMax` bytes of them. Rejects with `PhaseError`, or with the
+   * error that keeps the cluster from running the phase. Called until the last part has come.
+   */
+  async next(batch: MapBatch): Promise<Mapped> {
+    while (batch.pending.length > 0) {
       this.#context.check();
-      const { groups, stranded } = this.#grouped(pending);
-      if (groups.length === 0) {
-        pending = await this.#runHere(stranded, results, progress);
-        if (pending.length < stranded.length) continue;
-        rounds += 1;
-        if (rounds >= roundsMax) throw this.#strandedError(pending);
-        await this.#context.orEnd(sleep(this.#context.parts.clock, roundRestUs));
-        for (const one of pending) one.tried.clear();
-        continue;
-      }
-      const left = await Promise.all(groups.map((group) => this.#runGroup(group, results, progress)));
-      pending = [...stranded, ...left.flat()].sort((one, two) => one.place - two.place);
+      const isFull = batch.bytes >= heldBytesMax;
+      if (isFull && this.#hasPart(batch)) return this.#part(batch);
+      // A batch that holds enough asks only for the result that its next part begins with.
+      const asked = isFull ? batch.pending.slice(0, 1) : batch.pending;
+      const left = await this.#runSome(batch, asked);
+      const others = isFull ? batch.pending.slice(1) : [];
+      batch.pending = [...left, ...others].sort((one, two) => one.place - two.place);
     }
     const reduced = this.#reduce !== undefined;
-    return { values: results.flat(), bytes: progress.bytes, reduced };
+    return { values: batch.results.flat(), bytes: batch.bytes, reduced, isLast: true };
+  }
+
+  /** Whether the results that are to be returned next are here. */
+  #hasPart({ pending, returned }: MapBatch): boolean {
+    return this.#reduce !== undefined || (pending[0]?.place ?? 0) > returned;
+  }
+
+  /** Takes the results in front of the first input that has none. */
+  #part(batch: MapBatch): Mapped {
+    const { bytes, results } = batch;
+    batch.rounds = 0;
+    if (this.#reduce !== undefined) {
+      batch.results = [];
+      batch.bytes = 0;
+      return { values: results.flat(), bytes, reduced: true, isLast: false };
+    }
+    const end = present(batch.pending[0], 'an input without a result').place;
+    const values: Json[] = [];
+    for (let place = batch.returned; place < end; place++) {
+      values.push(...(results[place] ?? []));
+      results[place] = [];
+    }
+    batch.returned = end;
+    batch.bytes = 0;
+    for (let place = end; place < results.length; place++) batch.bytes += sizeOf(results[place] ?? []);
+    return { values, bytes: Math.max(0, bytes - batch.bytes), reduced: false, isLast: false };
+  }
+
+  /** Runs some inputs of a batch once. Returns those that still have no result. */
+  async #runSome(batch: MapBatch, pending: readonly Pending[]): Promise<readonly Pending[]> {
+    const { groups, stranded } = this.#grouped(pending);
+    if (groups.length > 0) {
+      const left = await Promise.all(groups.map((group) => this.#runGroup(group, batch)));
+      return [...stranded, ...left.flat()];
+    }
+    const left = await this.#runHere(stranded, batch);
+    if (left.length < stranded.length) return left;
+    batch.rounds += 1;
+    if (batch.rounds >= roundsMax) throw this.#strandedError(left);
+    await this.#context.orEnd(sleep(this.#context.parts.clock, roundRestUs));
+    for (const one of left) one.tried.clear();
+    return left;
   }
 
   /**
@@ -102,16 +166,12 @@ export class MapStage {
    * if their results are too large for a message. This node can, so it reads their objects. Returns the inputs that still
    * have no result.
    */
-  async #runHere(
-    stranded: readonly Pending[],
-    results: (readonly Json[])[],
-    progress: { bytes: number },
-  ): Promise<readonly Pending[]> {
+  async #runHere(stranded: readonly Pending[], batch: MapBatch): Promise<readonly Pending[]> {
     const isWasm = this.#task.kind === 'wasm';
     const canHere = this.#failures.some(({ code }) => code === 'TooLarge' || (isWasm && code === 'NotFound'));
     if (!canHere) return stranded;
     const here = { member: this.#context.parts.self, entries: stranded.map(asLast) };
-    return this.#runGroup(here, results, progress, clusterStore(this.#context));
+    return this.#runGroup(here, batch, clusterStore(this.#context));
   }
 
   #pendingOf({ type, bucket, key, keydata }: Input, place: number): Pending {
@@ -154,8 +214,7 @@ export class MapStage {
   /** Runs a group at its replica. Returns the inputs that still have no result. */
   async #runGroup(
     { member, entries }: Group,
-    results: (readonly Json[])[],
-    progress: { bytes: number },
+    batch: MapBatch,
     store?: ObjectStore,
   ): Promise<readonly Pending[]> {
     let done: WorkDone;
@@ -169,12 +228,12 @@ export class MapStage {
     }
     const covered = entries.slice(0, done.count);
     const missing = new Set(done.missing);
-    if (this.#reduce !== undefined) results.push(done.results[0] ?? []);
+    if (this.#reduce !== undefined) batch.results.push(done.results[0] ?? []);
     covered.forEach(({ pending }, index) => {
       if (missing.has(index)) pending.tried.add(member.node);
-      else if (this.#reduce === undefined) results[pending.place] = done.results[index] ?? [];
+      else if (this.#reduce === undefined) batch.results[pending.place] = done.results[index] ?? [];
     });
-    progress.bytes += done.resultBytes;
+    batch.bytes += done.resultBytes;
     this.#checkFailure(done, entries[done.count]?.pending);
     const rest = entries.slice(done.count).map(({ pending }) => pending);
     const elsewhere = covered.filter((_, index) => missing.has(index)).map(({ pending }) => pending);

@@ -15,6 +15,7 @@ import { sleep } from '../io/clock.ts';
 import { emptyVector } from '../replica/object/dots.ts';
 import { isExpired } from '../replica/object/expiry.ts';
 import { decodeObject, liveSiblings } from '../replica/object/object.ts';
+import { largeBytes } from '../replication/read-budget.ts';
 import type { PhaseModule, PhaseModules } from '../wasm/phase-modules.ts';
 import { builtinMaps } from './builtin-maps.ts';
 import { builtinReduces } from './builtin-reduces.ts';
@@ -36,10 +37,14 @@ export type PhaseModuleFinder = Pick<PhaseModules, 'find'>;
 export interface WorkSource {
   readonly store: ObjectStore;
   readonly modules: PhaseModuleFinder;
+  /** The store is not this node's: it brings large objects, too, whatever it is asked for. */
+  readonly isRemote?: boolean;
 }
 
-/** Objects read concurrently. */
+/** Objects read concurrently; those that are larger than `largeBytes` one by one. */
 const readsMax = 32;
+/** Objects read concurrently of a store that is not this node's. */
+const remoteReadsMax = 4;
 /** Bytes of results at which an answer is closed. */
 const answerBytesMax = 512 * 1024;
 /** Microseconds after which an answer is closed, so that the coordinator does not take this node for dead. */
@@ -69,17 +74,20 @@ export class PhaseWorker {
    */
   async work(
     { task, reduce, leftUs, items }: Work,
-    { store, modules }: WorkSource = { store: this.store, modules: this.#modules },
+    { store, modules, isRemote }: WorkSource = { store: this.store, modules: this.#modules },
   ): Promise<WorkDone> {
     const apply = applier(task, modules);
     const done = new Answer();
     const fromUs = this.#clock.nowUs();
     let turnFromUs = fromUs;
-    for (let at = 0; at < items.length && !done.isFull(); at += readsMax) {
-      const group = items.slice(at, at + readsMax);
+    const abreast = isRemote === true ? remoteReadsMax : readsMax;
+    for (let at = 0; at < items.length && !done.isFull(); at += abreast) {
+      const group = items.slice(at, at + abreast);
       const reads = await readAll(store, group);
       for (const [index, item] of group.entries()) {
-        await this.#one(item, reads[index], this.#clock.wallMs(), apply, done);
+        const read = reads[index];
+        const whole = read?.isWithheld === true ? await readLocally(store, item.key.packed) : read;
+        await this.#one(item, whole, this.#clock.wallMs(), apply, done);
         if (done.isFull()) break;
         const nowUs = this.#clock.nowUs();
         if (nowUs - fromUs > leftUs) throw new LockstepError('Timeout', 'the time of the job is over');
@@ -199,7 +207,7 @@ async function readAll(store: ObjectStore, items: readonly WorkItem[]): Promise<
   const reads: LocalRead[] = [];
   const waiting: Promise<unknown>[] = [];
   for (const [index, { key }] of items.entries()) {
-    const read = readLocally(store, key.packed);
+    const read = readLocally(store, key.packed, largeBytes);
     if (read instanceof Promise) waiting.push(read.then((late) => (reads[index] = late)));
     else reads[index] = read;
   }

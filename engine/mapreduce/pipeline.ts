@@ -13,6 +13,7 @@ import { builtinReduces } from './builtin-reduces.ts';
 import { isNotFound } from './found-object.ts';
 import type { FunctionPhase, Input, Inputs, Job, Json, LinkPhase } from './job.ts';
 import type { JobContext } from './job-context.ts';
+import type { Mapped } from './map-stage.ts';
 import { MapStage } from './map-stage.ts';
 import { inputOf } from './parse-inputs.ts';
 import type { Task, Work } from './peer-messages.ts';
@@ -35,6 +36,15 @@ type Packet =
   | { readonly kind: 'kept'; readonly batch: Batch };
 
 type Packets = AsyncGenerator<Packet, void, undefined>;
+
+/** A batch of a map phase: its first results, and the next ones, one after the other. */
+interface BatchUnderWay {
+  readonly first: Promise<Mapped>;
+  readonly next: () => Promise<Mapped>;
+}
+
+/** A batch, or a packet that waits behind one. */
+type UnderWay = BatchUnderWay | Extract<Packet, { kind: 'kept' }>;
 
 /** Inputs in a batch of a map phase, and batches of one phase under way. */
 const batchInputs = 256;
@@ -101,29 +111,38 @@ async function* mapPhase(
   const silent = index === 0 && inputs.kind === 'bucket';
   const stage = new MapStage(context, index, taskOf(phase, context), reduce, silent);
   const last = next === undefined;
-  const underWay: Promise<readonly Packet[]>[] = [];
+  const underWay: UnderWay[] = [];
   const start = (inputs: readonly Input[]): void => {
     for (const input of refusalOf === undefined ? [] : inputs) {
       const refusal = refusalOf?.(input);
       if (refusal !== undefined) throw new PhaseError('Forbidden', index, refusal.message);
     }
-    const run = stage.run(inputs).then(({ values, bytes, reduced }): readonly Packet[] => {
-      if (reduced) return [{ kind: 'reduced', values }];
-      return resultPackets(values, bytes, index, phase.keep, last);
-    });
+    const run = stage.begin(inputs);
+    const next = (): Promise<Mapped> => stage.next(run);
+    const first = next();
     // Its turn in `underWay` reports a failure; after an early end of the job no stage does.
-    run.catch(() => undefined);
-    underWay.push(run);
+    first.catch(() => undefined);
+    underWay.push({ first, next });
+  };
+  const shift = async function* (): Packets {
+    const oldest = underWay.shift();
+    if (oldest === undefined) return;
+    if ('kind' in oldest) yield oldest;
+    else
+      for await (const { values, bytes, reduced } of partsOf(oldest)) {
+        if (reduced) yield { kind: 'reduced', values };
+        else yield* resultPackets(values, bytes, index, phase.keep, last);
+      }
   };
   try {
     for await (const packet of before) {
       for (const batch of batchesOf(packet, index)) {
         start(batch);
-        while (underWay.length >= batchesAbreast) yield* await shift(underWay);
+        while (underWay.length >= batchesAbreast) yield* shift();
       }
-      if (packet.kind === 'kept') underWay.push(Promise.resolve([packet]));
+      if (packet.kind === 'kept') underWay.push(packet);
     }
-    while (underWay.length > 0) yield* await shift(underWay);
+    while (underWay.length > 0) yield* shift();
   } finally {
     await before.return();
   }
@@ -195,8 +214,11 @@ function valuesOf(packet: Packet): readonly Json[] {
   });
 }
 
-async function shift(underWay: Promise<readonly Packet[]>[]): Promise<readonly Packet[]> {
-  return (await underWay.shift()) ?? [];
+async function* partsOf({ first, next }: BatchUnderWay): AsyncGenerator<Mapped, void, undefined> {
+  for (let part = await first; ; part = await next()) {
+    yield part;
+    if (part.isLast) return;
+  }
 }
 
 function taskOf(phase: FunctionPhase | LinkPhase, { modules }: JobContext): Task {

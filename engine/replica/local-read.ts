@@ -9,15 +9,26 @@ import { refusal } from './key-slots.ts';
 export interface LocalRead {
   readonly error: LockstepError | undefined;
   readonly bytes: Uint8Array | undefined;
+  /** The key has a value that is longer than the caller asked for, and was not read. */
+  readonly isWithheld?: boolean;
 }
 
-/** Reads a key. Never throws and never rejects; failures are in `error`. */
+/**
+ * Reads a key. Never throws and never rejects; failures are in `error`. A value longer than `bytesMax` bytes is not
+ * fetched from the disk.
+ */
 export function readLocally(
   store: Pick<LocalStore, 'tryRead'>,
   key: PackedKey,
+  bytesMax?: number,
 ): LocalRead | Promise<LocalRead> {
   const call = new Call();
-  const outcome = store.tryRead(key, (error, bytes) => call.hear({ error, bytes }));
+  const outcome = store.tryRead(
+    key,
+    (error, bytes, withheldBytes) =>
+      call.hear(withheldBytes === undefined ? { error, bytes } : { error, bytes, isWithheld: true }),
+    bytesMax,
+  );
   if (outcome !== 'ok') return { error: refusal(outcome), bytes: undefined };
   return call.answer ?? call.wait();
 }
