@@ -188,7 +188,8 @@ export class Transactions implements TransactionService {
       const { promise: acquainted } = this.#acquainted;
       isSent = await spreadBranch(this.#context, branch, { acquainted, onBegun });
     } while (isSent && owners !== this.#ownersOf(branch) && !this.#stopped);
-    onBegun();
+    // A branch that was not sent before the node stops holds back its ring view to the end.
+    if (!this.#stopped) onBegun();
   }
 
   /** The nodes that are to hold what the branch wrote, as one comparable string. */

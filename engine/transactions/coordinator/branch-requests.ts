@@ -18,6 +18,14 @@ import type { CommitReply, Voted } from '../formats/prepare-request.ts';
 import type { PrepareRequest, BranchReply, BranchRequest } from '../formats/messages.ts';
 import type { Xid } from '../formats/xid.ts';
 
+/** The pause before a branch's objects are read again from a store that did not answer. */
+const readAgainUs = 500_000;
+
+/** What the sending of an applied branch needs of the node. */
+type SpreadContext = Pick<TransactionContext, 'parts' | 'retention' | 'batches' | 'pauses'> & {
+  readonly spread: Pick<TransactionContext['spread'], 'follow'>;
+};
+
 /** How a branch that a start has found in the log is sent again. */
 export interface RecoveredSpread {
   /** Resolves once this node has heard its peers: until then it sends them nothing, and may know an old ring. */
@@ -28,20 +36,19 @@ export interface RecoveredSpread {
 
 /**
  * Sends the writes of an applied branch to the other replicas again: the node may have crashed before the first time.
- * Resolves once the round is over, with false if none of them is here any more.
+ * Resolves once the round is over, with false if none of them is here any more, or the node stops.
  */
 export async function spreadBranch(
-  { parts, retention, spread, batches }: TransactionContext,
+  context: SpreadContext,
   branch: Branch,
   recovered?: RecoveredSpread,
 ): Promise<boolean> {
+  const { parts, retention, spread, batches } = context;
   const met = new Deferred<boolean>();
   // A coordinator that repeats its commit hears from now on whether the level is met now.
   branch.applying = met.promise;
   if (recovered !== undefined) await recovered.acquainted;
-  const done = new Deferred<readonly (StoredObject | undefined)[]>();
-  parts.replica.newest(branch.places, (_, objects) => done.resolve(objects));
-  const objects = await done.promise;
+  const { objects, isWhole } = await newestOf(context, branch);
   const places = branch.places.filter((_, index) => objects[index] !== undefined);
   const bytes = objects.filter((object) => object !== undefined).map(encodeObject);
   if (places.length === 0) {
@@ -56,8 +63,34 @@ export async function spreadBranch(
   if (named !== undefined) spread.follow(named, round);
   batches.follow(branch.xid, round, recovered !== undefined);
   recovered?.onBegun();
-  await Promise.all([round.met.then((value) => met.resolve(value)), round.spread]);
+  await Promise.all([round.met.then((value) => met.resolve(value && isWhole)), round.spread]);
   return true;
+}
+
+/** What this node holds of a branch's keys. */
+interface HeldObjects {
+  readonly objects: readonly (StoredObject | undefined)[];
+  /** No copy is lost. */
+  readonly isWhole: boolean;
+}
+
+/**
+ * The newest objects of the branch's keys. While the store does not answer (its queue may be full of the reads of other
+ * branches), reads them again, until the node stops: what this node cannot read now may be known to no other.
+ */
+async function newestOf({ parts, pauses }: SpreadContext, { places }: Branch): Promise<HeldObjects> {
+  for (;;) {
+    const done = new Deferred<HeldObjects | undefined>();
+    parts.replica.newest(places, (error, objects) => {
+      const isAnswered = error === undefined || error.code === 'Corrupted';
+      done.resolve(isAnswered ? { objects, isWhole: error === undefined } : undefined);
+    });
+    const held = await done.promise;
+    if (held !== undefined) return held;
+    const over = new Deferred<boolean>();
+    pauses.take(readAgainUs, (stopped) => over.resolve(stopped));
+    if (await over.promise) return { objects: [], isWhole: false };
+  }
 }
 
 /** The branches' methods that apply a decided branch. */
