@@ -4,6 +4,7 @@
  */
 import { Deferred } from '../../base/deferred.ts';
 import type { SendOutcome } from '../../base/channel.ts';
+import type { ErrorCode } from '../../base/errors.ts';
 import type { NodeId, Token } from '../../base/ids.ts';
 import type { PackedKey } from '../../base/object-key.ts';
 import type { RetentionClock } from '../../base/retention-clock.ts';
@@ -32,8 +33,24 @@ export interface HintPeers {
   takeHere(key: PackedKey, token: Token, object: Uint8Array, done: WriteDone): SendOutcome;
 }
 
-/** What became of a hint: delivered, stored by another node (`handedOn`), or not taken by any node (`here`). */
-export type HintOutcome = 'delivered' | 'handedOn' | 'here';
+/**
+ * What became of a hint: delivered, stored by another node (`handedOn`), or not taken by any node (`here`). `refused`: a
+ * node has answered that it does not take this hint, which says nothing of other hints.
+ */
+export type HintOutcome = 'delivered' | 'handedOn' | 'here' | 'refused';
+
+/** What became of a request to one node. */
+type Taken = 'taken' | 'refused' | 'unknown';
+
+/** The codes with which a node, or the link to it, refuses one object. Any other concerns the node as a whole. */
+const refusalCodes: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  'BadRequest',
+  'TooLarge',
+  'FrameInvalid',
+  'Corrupted',
+  'StaleEpoch',
+  'Internal',
+]);
 
 /** One way to deliver a hint. Never rejects. */
 export type HintWay = (peer: NodeId, key: PackedKey, hint: Hint) => Promise<HintOutcome>;
@@ -54,15 +71,12 @@ export class HintWays {
   }
 
   /** Delivers to the replica that missed the write. */
-  readonly toPeer: HintWay = async (peer, key, hint) => {
-    return (await this.#merge(peer, key, hint)) ? 'delivered' : 'here';
-  };
+  readonly toPeer: HintWay = async (peer, key, hint) => outcomeOf([await this.#merge(peer, key, hint)]);
 
   /** Delivers to all present owners of the key. */
   readonly toOwners: HintWay = async (_, key, hint) => {
     const owners = this.#peers.owners(hint.token);
-    const taken = await Promise.all(owners.map((owner) => this.#merge(owner, key, hint)));
-    return taken.includes(false) ? 'here' : 'delivered';
+    return outcomeOf(await Promise.all(owners.map((owner) => this.#merge(owner, key, hint))));
   };
 
   /**
@@ -73,31 +87,47 @@ export class HintWays {
     const { self } = this.#peers;
     const members = this.#peers.members();
     if (!members.includes(peer)) return this.toOwners(peer, key, hint);
-    if (this.#peers.isRoutable(peer) && (await this.#merge(peer, key, hint))) return 'delivered';
+    const taken = this.#peers.isRoutable(peer) ? await this.#merge(peer, key, hint) : 'unknown';
+    if (taken === 'taken') return 'delivered';
+    let isRefused = taken === 'refused';
     const ageMs = this.#ages.nowMs - hint.writtenMs;
     const words = encodeHandedHint({ peer, key, token: hint.token, ageMs, object: hint.object });
     for (const keeper of new Set([...this.#peers.owners(hint.token), ...members])) {
       if (keeper === peer || keeper === self || !this.#peers.isRoutable(keeper)) continue;
-      if (await this.#ask(keeper, { kind: 'keepHint', words })) return 'handedOn';
+      const kept = await this.#ask(keeper, { kind: 'keepHint', words });
+      if (kept === 'taken') return 'handedOn';
+      isRefused ||= kept === 'refused';
     }
-    return 'here';
+    return isRefused ? 'refused' : 'here';
   };
 
   /** Resolves with whether the node has the hint's object durably. */
-  #merge(node: NodeId, key: PackedKey, { token, object }: Hint): Promise<boolean> {
+  #merge(node: NodeId, key: PackedKey, { token, object }: Hint): Promise<Taken> {
     if (node !== this.#peers.self) return this.#ask(node, { kind: 'mergeObject', key, token, object });
-    const taken = new Deferred<boolean>();
-    const outcome = this.#peers.takeHere(key, token, object, (error) => taken.resolve(error === undefined));
-    if (outcome !== 'ok') taken.resolve(false);
+    const taken = new Deferred<Taken>();
+    const outcome = this.#peers.takeHere(key, token, object, (error) => taken.resolve(takenOf(error?.code)));
+    if (outcome !== 'ok') taken.resolve('unknown');
     return taken.promise;
   }
 
-  #ask(node: NodeId, request: PeerRequest): Promise<boolean> {
-    const written = new Deferred<boolean>();
+  #ask(node: NodeId, request: PeerRequest): Promise<Taken> {
+    const answer = new Deferred<Taken>();
     const outcome = this.#links.request(node, request, this.#timeoutUs, (reply) => {
-      written.resolve(reply.kind === 'written');
+      if (reply.kind === 'written') answer.resolve('taken');
+      else answer.resolve(takenOf(reply.kind === 'failed' ? reply.code : 'Internal'));
     });
-    if (outcome !== 'ok') written.resolve(false);
-    return written.promise;
+    if (outcome !== 'ok') answer.resolve('unknown');
+    return answer.promise;
   }
+}
+
+function takenOf(code: ErrorCode | undefined): Taken {
+  if (code === undefined) return 'taken';
+  return refusalCodes.has(code) ? 'refused' : 'unknown';
+}
+
+/** What became of a hint that all of some nodes were to take. */
+function outcomeOf(taken: readonly Taken[]): HintOutcome {
+  if (taken.includes('unknown')) return 'here';
+  return taken.includes('refused') ? 'refused' : 'delivered';
 }

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { TestClock, settle } from '../../api/testing/test-io.fixture.ts';
 import { present } from '../../base/assert.ts';
 import type { SendOutcome } from '../../base/channel.ts';
+import type { ErrorCode } from '../../base/errors.ts';
 import { LockstepError } from '../../base/errors.ts';
 import type { NodeId, Token } from '../../base/ids.ts';
 import { byteStringOf } from '../../base/ids.ts';
@@ -112,12 +113,19 @@ class SlowPeer implements PeerLinks {
   readonly replies: (() => void)[] = [];
   asked = 0;
   held: StoredObject | undefined;
+  /** The code with which it refuses objects of a key. */
+  readonly refusals = new Map<PackedKey, ErrorCode>();
 
   request(_: NodeId, request: PeerRequest, _timeoutUs: number, onReply: ReplyHandler): SendOutcome {
     if (request.kind !== 'mergeObject') throw new Error(`a hint goes as ${request.kind}`);
     this.asked += 1;
     const sent = decodeObject(Buffer.from(request.object));
+    const code = this.refusals.get(request.key);
     this.replies.push(() => {
+      if (code !== undefined) {
+        onReply({ kind: 'failed', code, detail: 'not this one' });
+        return;
+      }
       this.held = this.held === undefined ? sent : mergeObjects(this.held, sent);
       onReply({ kind: 'written' });
     });
@@ -265,6 +273,23 @@ describe('hints', () => {
     bench.keep(present(object, 'a write'));
     await bench.answer('writes');
     expect([bench.hints.kept, bench.hints.counts.stored]).toEqual([0, 0]);
+  });
+
+  it('do not wait behind those that their replica refuses, but behind those that it cannot take now', async () => {
+    for (const [code, left] of [
+      ['TooLarge', options.windowMax],
+      ['Overloaded', 10],
+    ] as const) {
+      const bench = new Bench();
+      for (let index = 0; index < 10; index++) {
+        const of = objectKey(defaultType, byteStringOf('b'), byteStringOf(`k${index}`)).packed;
+        if (index < options.windowMax) bench.replica.refusals.set(of, code);
+        for (const object of writesOf(1)) bench.keep(object, of);
+      }
+      for (let index = 0; index < 10; index++) await bench.answer('writes');
+      await bench.drainAll();
+      expect([code, bench.hints.kept]).toEqual([code, left]);
+    }
   });
 
   it('are not delivered beyond the number of those of which the node can remember that they are', async () => {

@@ -449,6 +449,8 @@ export class Hints {
     }
     const outcome = await way(peer, key, hint);
     if (outcome === 'here') return false;
+    // The hints behind it may be taken all the same. This one stays until it is taken or too old.
+    if (outcome === 'refused') return true;
     await this.#end(hintKey, outcome);
     return true;
   }
