@@ -90,12 +90,9 @@ export interface Place {
   readonly token: Token;
 }
 
-/**
- * The result of a batch step: per place its change, or undefined for none, and further records of the same atomic
- * write.
- */
+/** The result of a batch step: per place its change, if any, and further records of the same atomic write. */
 export interface BatchChange {
-  readonly changes: readonly (Change | undefined)[];
+  readonly changes: readonly (Change | 'removed' | undefined)[];
   readonly records: readonly StoreWrite[];
 }
 
@@ -508,14 +505,14 @@ export class Slots {
   #writeBatch(places: readonly Place[], slots: readonly Slot[], step: BatchStep, next: BatchChange): void {
     const batch: StoreWrite[] = [];
     const written: Slot[] = [];
-    const changes: Change[] = [];
+    const changes: (Change | 'removed')[] = [];
     const bytes = new Array<Uint8Array | undefined>(places.length);
     for (let index = 0; index < places.length; index++) {
       const { key, token } = present(places[index], 'a place');
       const slot = present(slots[index], 'the slot of a place');
       const change = next.changes[index] ?? unsettled(slot);
       if (change === undefined) continue;
-      const value = change.bytes ?? encodeObject(change.object);
+      const value = change === 'removed' ? undefined : (change.bytes ?? encodeObject(change.object));
       bytes[index] = value;
       batch.push({ key, token, value });
       written.push(slot);
@@ -552,8 +549,10 @@ export class Slots {
     }
     for (let index = 0; index < written.length; index++) {
       const slot = present(written[index], 'a written slot');
-      const { object } = present(changes[index], 'its change');
-      this.#pass(slot, present(batch[index], 'its write').token, object);
+      const change = present(changes[index], 'its change');
+      // What comes until the removal is durable finds nothing, and is written behind it.
+      if (change === 'removed') slot.current = nothingHeld;
+      else this.#pass(slot, present(batch[index], 'its write').token, change.object);
     }
     step.applied(bytes);
   }
@@ -586,8 +585,10 @@ function unsettled(slot: Slot): Change | undefined {
   return slot.writing > 0 && object !== undefined ? { object, bytes: undefined } : undefined;
 }
 
+const nothingHeld: Newest = { object: undefined, lost: false, isNewest: true };
+
 function decodeStored(bytes: Uint8Array | undefined, actors: NameTable): Newest | LockstepError {
-  if (bytes === undefined) return { object: undefined, lost: false, isNewest: true };
+  if (bytes === undefined) return nothingHeld;
   try {
     return { object: decodeObject(bytes, actors), lost: false, isNewest: true };
   } catch (error) {

@@ -168,6 +168,29 @@ describe('a replica', () => {
     }
   });
 
+  it('stores what comes while its object is being removed, and acknowledges it only then', () => {
+    const store = new SlowStore();
+    const atOnce = Object.assign(store, { inMemory: (one: PackedKey) => store.durable.get(one) });
+    const replica = replicaOver(atOnce, newest);
+    const key = keyOf('k');
+    const written = coordinate(replica, writeOf(key, 'v'));
+    store.release();
+    const bytes = Buffer.from(present(written.bytes, 'the object'));
+    const ended: string[] = [];
+    replica.discard(
+      key,
+      7 as Token,
+      () => true,
+      (gone) => ended.push(gone ? 'removed' : 'kept'),
+    );
+    replica.merge(key, 7 as Token, bytes, (error) => ended.push(error?.code ?? 'merged'));
+    expect(ended).toEqual([]);
+    store.release();
+    expect(ended).toEqual(['removed', 'merged']);
+    expect(present(store.durable.get(key), 'what was merged')).toEqual(bytes);
+    expect(replica.busyKeys).toBe(0);
+  });
+
   it('takes no more siblings than the limit, and stays readable at it', () => {
     const store = new SlowStore();
     const replica = replicaOver(store, siblings);

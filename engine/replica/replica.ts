@@ -234,7 +234,7 @@ export class Replica {
         found = true;
         removing(bytes);
         if (this.#names.isAhead(current.context)) this.#names.renounce(key);
-        return { changes: [undefined], records: [{ key, token, value: undefined }] };
+        return { changes: ['removed'], records: [] };
       },
       applied: () => undefined,
       done: (error) => done(error === undefined && found),
