@@ -319,12 +319,13 @@ export class ClusterDispatcher implements Dispatcher {
       this.#replaceAlone(only, isCounted);
       return;
     }
+    const startedUs = this.#parts.clock.nowUs();
     const joining = new Joining<BatchedWrite>(this.#parts, 'mergeMany', (writes, timeoutUs) => {
       if (writes.length > 1) new WriteBatch(this.#parts, writes).run(timeoutUs);
       else for (const one of writes) one.unready();
     });
     for (const request of requests) {
-      const joined = this.#joined(request, isCounted, joining);
+      const joined = this.#joined(request, isCounted, joining, startedUs);
       if (joined !== undefined) {
         const bytes = joined.write.key.length + request.content.value.length;
         joining.add(joined, bytes, request.timeoutMs * 1000);
@@ -338,6 +339,7 @@ export class ClusterDispatcher implements Dispatcher {
     given: JoinedReplacement,
     isCounted: boolean,
     joining: Joining<BatchedWrite>,
+    startedUs: number,
   ): BatchedWrite | undefined {
     const request = this.#inPresentEpoch<ReplaceRequest>(given);
     const { key, content, timeoutMs, partOf } = request;
@@ -359,10 +361,11 @@ export class ClusterDispatcher implements Dispatcher {
     if (!joining.takes(plan)) return undefined;
     const write = replacingWrite(request, place.token, undefined);
     return new JoinedWrite(write, place, plan, given, {
-      end: () =>
-        new Replacement(this.#parts, quorum, undefined, isCounted, request, this.#replaceAgain, (error) =>
-          given.replaced(error),
-        ),
+      end: () => {
+        const done = (error: unknown): void => given.replaced(error);
+        const again = this.#replaceAgain;
+        return new Replacement(this.#parts, quorum, undefined, isCounted, request, again, done, startedUs);
+      },
       unready: () => this.#replaceAlone(given, isCounted),
     });
   }
@@ -507,10 +510,11 @@ class Replacement implements WriteEnd {
     request: ReplaceRequest,
     again: ReplaceAgain,
     done: Replaced,
+    startedUs = parts.clock.nowUs(),
   ) {
     this.#request = request;
     this.#again = again;
-    this.#startedUs = parts.clock.nowUs();
+    this.#startedUs = startedUs;
     this.#parts = parts;
     this.#quorum = quorum;
     this.#span = span;

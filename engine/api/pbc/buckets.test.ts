@@ -13,6 +13,7 @@ import type { RpbBucketProps } from './bucket-messages.ts';
 import type { ClientReply, ClientRequest } from './client-codec.ts';
 import { messages, quorumNames } from './schema.ts';
 import type { PbcPeer } from './peer.fixture.ts';
+import { bucketsBytesMax } from './listing-calls.ts';
 import { TestingServer } from './server.fixture.ts';
 
 const utf8 = (text: string): Buffer => Buffer.from(text, 'utf8');
@@ -159,6 +160,22 @@ test('buckets come in one frame, or as a stream on request', async () => {
   expect((await ask(peer, { kind: 'listBuckets', message: {} })).map(textOf)).toEqual(['a b c']);
   const streamed = await ask(peer, { kind: 'listBuckets', message: { stream: true } });
   expect(streamed.map(textOf)).toEqual(['a b', 'c', 'done']);
+});
+
+test('names of buckets that are too many for one frame are refused, and come as a stream', async () => {
+  const testing = await TestingServer.start();
+  for (const name of ['a', 'b', 'c']) testing.lister.names.set(name.repeat(bucketsBytesMax / 2), ['k']);
+  const peer = testing.join();
+  const refused = await ask(peer, { kind: 'listBuckets', message: {} });
+  expect(refused.map(textOf)).toEqual([
+    'TooLarge: the names of the buckets have more than 8388608 bytes; list them with stream set',
+  ]);
+  const streamed = await ask(peer, { kind: 'listBuckets', message: { stream: true } });
+  expect(streamed.map(textOf).map(({ length }) => length)).toEqual([
+    bucketsBytesMax + 1,
+    bucketsBytesMax / 2,
+    4,
+  ]);
 });
 
 test('a listing waits while its client does not read, and ends when the client disconnects', async () => {

@@ -1,8 +1,9 @@
 /**
  * Parses and answers listings of the binary protocol. Keys of a bucket come as a stream of frames, the last of which is
- * marked `done`. Buckets of a type come in one frame, or as a stream if the client asks for it. Each frame is made when
+ * marked `done`. Buckets of a type come in one frame of bounded size, or as a stream if the client asks for it. Each frame is made when
  * the client has taken the previous one.
  */
+import { LockstepError } from '../../base/errors.ts';
 import type { ByteString } from '../../base/ids.ts';
 import { bytesOf } from '../../base/ids.ts';
 import { defaultType } from '../../base/object-key.ts';
@@ -35,6 +36,8 @@ export interface ListingCallDependencies {
   readonly lister: NameLister;
 }
 
+/** Most bytes of the names in an answer of one frame. */
+export const bucketsBytesMax = 8 * 1024 * 1024;
 const anyKey = Buffer.from('k');
 
 /**
@@ -91,6 +94,15 @@ async function* bucketsAtOnce(
   deadlineUs: number,
 ): AsyncGenerator<Buffer, void, undefined> {
   const buckets: Uint8Array[] = [];
-  for await (const names of lister.buckets(type, deadlineUs)) buckets.push(...names.map(bytesOf));
+  let bytes = 0;
+  for await (const names of lister.buckets(type, deadlineUs)) {
+    for (const name of names) {
+      bytes += name.length;
+      buckets.push(bytesOf(name));
+    }
+    if (bytes <= bucketsBytesMax) continue;
+    const detail = `the names of the buckets have more than ${bucketsBytesMax} bytes; list them with stream set`;
+    throw new LockstepError('TooLarge', detail);
+  }
   yield messages.listBucketsResp.encode({ buckets });
 }
