@@ -60,9 +60,13 @@ class Harness implements PeerLinks {
   /** The failure of a spawned task. */
   failure: unknown;
 
+  /** Whether a walk meets the key. */
+  isListed: boolean;
+
   /** `found`: the walk over the keys of an earlier incarnation reads this. */
-  constructor(found?: Promise<Uint8Array>) {
+  constructor(found?: Promise<Uint8Array>, knownMax = 10) {
     this.reading = found;
+    this.isListed = found !== undefined;
     const ring = new Ring(members);
     const [self = member('', '')] = members;
     const parts = {
@@ -76,7 +80,7 @@ class Harness implements PeerLinks {
       view: { isRoutable: ({ node }: Member) => !this.away.has(node) },
       hints: undefined,
       oldestRequestUs: () => this.oldestRequestUs,
-      keys: () => (found === undefined ? [] : [key]),
+      keys: () => (this.isListed ? [key] : []),
       tokenOf: () => token,
       bytesOf: () => this.reading ?? this.#bytes,
       io: {
@@ -98,7 +102,7 @@ class Harness implements PeerLinks {
         },
       },
     };
-    this.reaper = new Reaper(parts, { graceMs, intervalUs, timeoutUs: intervalUs });
+    this.reaper = new Reaper(parts, { graceMs, intervalUs, timeoutUs: intervalUs, knownMax });
     this.reaper.start();
   }
 
@@ -115,11 +119,21 @@ class Harness implements PeerLinks {
   }
 
   store(content: Content): void {
-    this.#counter += 1;
-    const dot = { actor: byteStringOf('a1') as Actor, counter: this.#counter };
-    const object = applyWrite(undefined, emptyVector, content, dot, this.clock.wallMs());
+    const object = this.#written(content);
     this.#bytes = encodeObject(object);
     this.#stored(key, token, object);
+  }
+
+  /** Stores something under another key. */
+  storeOther(content: Content): void {
+    const other = objectKey(defaultType, byteStringOf('b'), byteStringOf('other')).packed;
+    this.#stored(other, token, this.#written(content));
+  }
+
+  #written(content: Content): StoredObject {
+    this.#counter += 1;
+    const dot = { actor: byteStringOf('a1') as Actor, counter: this.#counter };
+    return applyWrite(undefined, emptyVector, content, dot, this.clock.wallMs());
   }
 
   /**
@@ -161,6 +175,19 @@ class Harness implements PeerLinks {
 const first = ['check a2 0', 'check a3 0'];
 const second = ['check a2 1', 'check a3 1'];
 const orders = ['forget a2 0', 'forget a3 0'];
+
+it('a tombstone beyond the limit of those that are tracked is removed once others are gone', async () => {
+  const harness = new Harness(undefined, 1);
+  harness.isListed = true;
+  await settle();
+  harness.storeOther(tombstone);
+  harness.store(tombstone);
+  await harness.rounds(2);
+  expect([harness.reaper.known, harness.isThere]).toEqual([1, true]);
+  harness.storeOther(value);
+  await harness.rounds(10);
+  expect([harness.reaper.known, harness.isThere, harness.failure]).toEqual([0, false, undefined]);
+});
 
 describe('the starting member', () => {
   let harness: Harness;

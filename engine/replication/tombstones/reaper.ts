@@ -60,6 +60,8 @@ export interface ReaperOptions {
   /** Interval between two rounds. */
   readonly intervalUs: number;
   readonly timeoutUs: number;
+  /** Limit of the tombstones tracked at once; 200,000 if absent. */
+  readonly knownMax?: number;
 }
 
 /** What the reaper needs of the node. */
@@ -96,9 +98,9 @@ interface Surveyed {
   readonly answer: 'agreed' | 'busy' | 'against';
 }
 
-/** Limit of the tombstones tracked at once. A later tombstone waits for the walk of a later incarnation. */
-const knownMax = 200_000;
-/** The walk over tombstones of earlier incarnations: keys read at once, and the pause between two batches. */
+/** Limit of the tombstones tracked at once. A later tombstone waits for another walk, once half of them are gone. */
+const knownMaxDefault = 200_000;
+/** The walk over tombstones that are not tracked: keys read at once, and the pause between two batches. */
 const walkCount = 100;
 const walkRestUs = 200_000;
 /** Extra intervals that a replica waits for each replica before it in the key's placement. */
@@ -109,6 +111,10 @@ export class Reaper {
   readonly #parts: ReaperDependencies;
   readonly #options: ReaperOptions;
   readonly #known = new Map<PackedKey, Tombstone>();
+  readonly #knownMax: number;
+  /** A tombstone was not tracked because of the limit: a walk has to find it. */
+  #isOverflown = false;
+  #isWalking = false;
   #timer: Timer | undefined;
   #restTimer: Timer | undefined;
   #resting: Deferred<void> | undefined;
@@ -121,6 +127,7 @@ export class Reaper {
   constructor(parts: ReaperDependencies, options: ReaperOptions) {
     this.#parts = parts;
     this.#options = options;
+    this.#knownMax = options.knownMax ?? knownMaxDefault;
     parts.replica.watch((key, token, object) => this.#stored(key, token, object));
   }
 
@@ -131,7 +138,7 @@ export class Reaper {
 
   /** Starts the walk over existing tombstones and the periodic rounds. */
   start(): void {
-    this.#parts.io.spawn('reap.walk', () => this.#walk());
+    this.#startWalk();
     this.#arm();
   }
 
@@ -181,7 +188,10 @@ export class Reaper {
       if (this.#known.size > 0) this.#known.delete(key);
       return;
     }
-    if (this.#known.size >= knownMax && !this.#known.has(key)) return;
+    if (this.#known.size >= this.#knownMax && !this.#known.has(key)) {
+      this.#isOverflown = true;
+      return;
+    }
     const { clock } = this.#parts.io;
     this.#known.set(key, { token, sinceUs: clock.nowUs() - ageMs(object, clock.wallMs()) * 1000 });
   }
@@ -199,7 +209,19 @@ export class Reaper {
     });
   }
 
-  /** Finds tombstones of earlier incarnations by reading every key once, slowly. */
+  #startWalk(): void {
+    this.#isOverflown = false;
+    this.#isWalking = true;
+    this.#parts.io.spawn('reap.walk', async () => {
+      try {
+        await this.#walk();
+      } finally {
+        this.#isWalking = false;
+      }
+    });
+  }
+
+  /** Finds tombstones that are not tracked, those of earlier incarnations first of all, by reading every key once, slowly. */
   async #walk(): Promise<void> {
     let count = 0;
     for (const key of this.#parts.keys()) {
@@ -229,6 +251,8 @@ export class Reaper {
     const fresh = due.filter((key) => !isAgreed(key));
     await this.#each(agreed, (keys) => this.#reap(keys));
     await this.#each(fresh, (keys) => this.#agree(keys));
+    const hasSpace = this.#known.size <= this.#knownMax / 2;
+    if (this.#isOverflown && hasSpace && !this.#isWalking && !this.#stopped) this.#startWalk();
   }
 
   async #each(due: readonly PackedKey[], act: (keys: readonly PackedKey[]) => Promise<void>): Promise<void> {
