@@ -30,6 +30,8 @@ export class S3Server {
   conditions: 'kept' | 'ignored' | 'refused' = 'kept';
   /** Answers 503 to so many requests from now on. */
   failures = 0;
+  /** Bodies that the next requests get instead of what they ask for, with status 200. */
+  instead: string[] = [];
   /** Drops the connection after it has done what the request asked, so many times. */
   lostAnswers = 0;
   /** What is added to the time in headers. */
@@ -79,7 +81,10 @@ export class S3Server {
     for await (const chunk of request) chunks.push(chunk as Buffer);
     const body = Buffer.concat(chunks);
     const url = new URL(request.url ?? '', this.endpoint);
-    const answer = this.#refusal(request, url, body) ?? this.#act(request, url, body);
+    const odd = this.instead.shift();
+    const answer =
+      this.#refusal(request, url, body) ??
+      (odd === undefined ? this.#act(request, url, body) : { status: 200, body: odd });
     if (this.lostAnswers > 0 && answer.status < 300) {
       this.lostAnswers -= 1;
       response.destroy();

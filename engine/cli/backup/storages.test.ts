@@ -171,6 +171,43 @@ describe('a bucket', () => {
     expect(server.objects.get('whole')?.body.toString()).toBe('one');
   });
 
+  test('that answers 200 with an error is asked again', async () => {
+    const client = new S3Client(server.settings, patience);
+    const error = '<Error><Code>InternalError</Code><Message>try again</Message></Error>';
+    const id = await client.beginUpload('late');
+    const tag = await client.uploadPart('late', id, 1, Buffer.from('one'));
+    server.instead = [error];
+    await client.endUpload('late', id, [tag]);
+    server.instead = [error];
+    await client.copy('late', 'later');
+    server.instead = [error];
+    expect(await client.list('late')).toEqual(['r']);
+    server.instead = [error, error, error, error];
+    await expect(client.copy('late', 'later')).rejects.toThrow('InternalError): try again');
+  });
+
+  test('loses no segment if a list is no list, or only a part of one', async () => {
+    const repository = new BackupRepository(storageAt(server.settings));
+    const stored = await repository.store('needed', chunked(Buffer.alloc(100, 'n'), 10));
+    const segments = [{ ...stored, number: 1, kind: 'log' as const, sealed: true, seq_min: 1, seq_max: 1 }];
+    const node = { node: 'n1', datacenter: 'dc1', rack: 'r1', store_id: 'ab', created_ms: 1 };
+    await repository.commit({
+      id: '20261130T000000000Z',
+      cluster_id: 'orchard',
+      taken_ms: 1,
+      held_us: 1,
+      view: 'v',
+      without: [],
+      nodes: [{ ...node, segments: segments.map((one) => ({ ...one, damaged: false })), transactions: [] }],
+    });
+    server.instead = ['<html>log in first</html>'];
+    await expect(repository.remove([])).rejects.toThrow('is something else at this address?');
+    server.instead = ['<ListBucketResult><IsTruncated>true</IsTruncated></ListBucketResult>'];
+    await expect(repository.remove([])).rejects.toThrow('a part of it');
+    await repository.remove([]);
+    expect(await repository.damageOf(stored)).toBeUndefined();
+  });
+
   test('whose bytes were changed is noticed', async () => {
     const repository = new BackupRepository(storageAt(server.settings));
     const stored = await repository.store('changed', chunked(Buffer.alloc(3 * partBytes, 'a'), 1000));

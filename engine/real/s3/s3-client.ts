@@ -35,6 +35,11 @@ export interface S3Request {
   readonly query?: Readonly<Record<string, string>>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: Uint8Array;
+  /**
+   * The element that the answer's XML holds if the request has succeeded. A long operation begins its answer with status
+   * 200 and may end it with an error; and what stands between may answer 200 with a page of its own.
+   */
+  readonly wanted?: string;
   /** The largest answer that is read. */
   readonly answerBytesMax?: number;
 }
@@ -96,12 +101,15 @@ export class S3Client {
     for (let token: string | undefined; ;) {
       const more = token === undefined ? {} : { 'continuation-token': token };
       const query = { 'list-type': '2', delimiter: '/', prefix, ...more };
-      const xml = (await this.request({ method: 'GET', key: '', query })).body.toString('utf8');
+      const wanted = 'ListBucketResult';
+      const xml = (await this.request({ method: 'GET', key: '', query, wanted })).body.toString('utf8');
       for (const entry of partsIn(xml, 'Contents'))
         names.push((textIn(entry, 'Key') ?? '').slice(prefix.length));
       token = textIn(xml, 'NextContinuationToken');
-      if (textIn(xml, 'IsTruncated') !== 'true' || token === undefined)
-        return names.filter((name) => name !== '');
+      if (textIn(xml, 'IsTruncated') !== 'true') return names.filter((name) => name !== '');
+      // With a part taken for the whole, `expire` would remove segments that other backups need.
+      if (token === undefined)
+        throw this.#broken('a list', 'a part of it, and without the token of the next part');
     }
   }
 
@@ -130,7 +138,7 @@ export class S3Client {
     const headers = { 'content-type': 'application/xml' };
     const asked = { method: 'POST', key, query: { uploadId: id }, headers, body: Buffer.from(xml) } as const;
     try {
-      this.#checkAnswer(`POST ${key}`, await this.request(asked));
+      await this.request({ ...asked, wanted: 'CompleteMultipartUploadResult' });
     } catch (error) {
       // An earlier attempt may have succeeded, and its answer was lost.
       if (!(error instanceof S3Error) || error.code !== 'NoSuchUpload') throw error;
@@ -155,14 +163,7 @@ export class S3Client {
   /** Copies an object (of at most 5 GiB) within the bucket. */
   async copy(from: string, to: string): Promise<void> {
     const headers = { 'x-amz-copy-source': `/${this.settings.bucket}/${encodedPath(from)}` };
-    this.#checkAnswer(`PUT ${to}`, await this.request({ method: 'PUT', key: to, headers }));
-  }
-
-  /** A long operation that fails begins its answer with status 200 and ends it with the error. */
-  #checkAnswer(action: string, { body }: S3Answer): void {
-    const text = body.toString('utf8');
-    if (text.includes('<Error>'))
-      throw refusalOf(this.settings, action, { status: 500, body: text, region: undefined });
+    await this.request({ method: 'PUT', key: to, headers, wanted: 'CopyObjectResult' });
   }
 
   #broken(action: string, detail: string): S3Error {
@@ -186,13 +187,24 @@ export class S3Client {
         ? (request.answerBytesMax ?? answerBytesMaxDefault)
         : answerBytesMaxDefault;
       const answer = await bodyOf(response, bytesMax);
-      if (response.ok) return { status: response.status, headers: response.headers, body: answer };
+      if (response.ok) {
+        if (request.wanted !== undefined) this.#mustHold(request.wanted, action, answer.toString('utf8'));
+        return { status: response.status, headers: response.headers, body: answer };
+      }
       const region = response.headers.get('x-amz-bucket-region') ?? undefined;
       throw refusalOf(settings, action, { status: response.status, body: answer.toString('utf8'), region });
     } catch (error) {
       if (error instanceof S3Error) throw error;
       throw unreachable(settings, action, error);
     }
+  }
+
+  /** Throws unless the answer, of status 200, is the one of a success. */
+  #mustHold(element: string, action: string, xml: string): void {
+    if (new RegExp(`<${element}[ />]`).test(xml)) return;
+    if (/<Error[ >]/.test(xml))
+      throw refusalOf(this.settings, action, { status: 500, body: xml, region: undefined });
+    throw this.#broken(action, `no ${element}; is something else at this address?`);
   }
 
   async #signed(
