@@ -23,10 +23,13 @@ export type ConnectFailure = 'refused' | 'timedOut' | 'unreachable';
 export class ConnectError extends Error {
   override readonly name = 'ConnectError';
   readonly failure: ConnectFailure;
+  /** Why the other side was reached but no encrypted connection was made, as text for people; otherwise undefined. */
+  readonly handshake: string | undefined;
 
-  constructor(failure: ConnectFailure, address: Address) {
-    super(`connecting to ${address}: ${failure}`);
+  constructor(failure: ConnectFailure, address: Address, handshake?: string) {
+    super(`connecting to ${address}: ${failure}${handshake === undefined ? '' : ` (${handshake})`}`);
     this.failure = failure;
+    this.handshake = handshake;
   }
 }
 

@@ -30,6 +30,8 @@ export class Link {
   #stopping = false;
   /** Connection attempts in a row that never came up. */
   #failures = 0;
+  /** Why the last TLS handshake failed, until a connection comes up. */
+  #toldHandshake: string | undefined;
   readonly #ids = new RequestIds();
 
   constructor(context: PlaneContext, target: PeerTarget) {
@@ -146,6 +148,7 @@ export class Link {
     await session.run();
     this.#session = undefined;
     this.#failures = session.greeted ? 0 : this.#failures + 1;
+    if (session.greeted) this.#toldHandshake = undefined;
   }
 
   async #connect(): Promise<Connection | undefined> {
@@ -157,14 +160,21 @@ export class Link {
     } catch (error) {
       if (!(error instanceof ConnectError)) throw error;
       observer.connectFailed(this.target, error.failure);
-      const { failure } = error;
-      io.log.event('debug', 'peer.link.failed', {
-        peer: this.target.node,
-        failure,
-        failures: this.#failures,
-      });
+      this.#logFailure(error);
     }
     return undefined;
+  }
+
+  /** A certificate that has expired, or that another CA has signed, needs the operator: it is logged once at `warn`. */
+  #logFailure({ failure, handshake }: ConnectError): void {
+    const level = handshake === undefined || handshake === this.#toldHandshake ? 'debug' : 'warn';
+    this.#toldHandshake = handshake ?? this.#toldHandshake;
+    this.#context.io.log.event(level, 'peer.link.failed', {
+      peer: this.target.node,
+      failure,
+      failures: this.#failures,
+      ...(handshake === undefined ? {} : { handshake }),
+    });
   }
 
   async #pause(): Promise<void> {

@@ -70,8 +70,10 @@ export class RealNetwork implements Network {
     try {
       await connected(socket, 'secureConnect', address, timeoutUs);
     } catch (error) {
-      if (progress.reached) tls.handshakeFailed();
-      throw error;
+      if (!progress.reached || !(error instanceof ConnectError)) throw error;
+      tls.handshakeFailed();
+      const { failure, cause } = error;
+      throw new ConnectError(failure, address, cause instanceof Error ? cause.message : 'no answer in time');
     }
     return new RealConnection(socket, address, this.#turnEnd);
   }
@@ -127,8 +129,9 @@ async function connected(
   timeoutUs: number,
 ): Promise<void> {
   const outcome = new Deferred<void>();
-  const fail = (failure: ConnectFailure): void => outcome.reject(new ConnectError(failure, address));
-  const onError = (error: NodeJS.ErrnoException): void => fail(failureOf(error));
+  const fail = (failure: ConnectFailure, cause?: Error): void =>
+    outcome.reject(Object.assign(new ConnectError(failure, address), { cause }));
+  const onError = (error: NodeJS.ErrnoException): void => fail(failureOf(error), error);
   const timer = setTimeout(() => fail('timedOut'), Math.ceil(timeoutUs / 1000));
   // Stays attached after a failure: a second error (from another of the host's addresses) needs a listener.
   socket.on('error', onError);

@@ -73,6 +73,10 @@ describe('which peers are accepted', () => {
     const identity = peersOf(setting);
     const outcome = new RealNetwork(identity).connect(listener.address, 5_000_000);
     await expect(outcome).rejects.toThrow(ConnectError);
+    await expect(outcome).rejects.toMatchObject({
+      failure: 'unreachable',
+      handshake: expect.stringContaining('certificate') as string,
+    });
     expect(identity.failedHandshakes).toBe(1);
     await listener.close();
   });
@@ -165,6 +169,16 @@ describe('invalid TLS material', () => {
     expect(() => new TlsIdentity('peers', materialOf(setting.node, 'hello'))).toThrow(
       'ca.pem: it is no CA certificate in PEM form',
     );
+  });
+
+  it('a CA file of several certificates is refused if any of them is damaged', async () => {
+    const { pem } = (await tlsSetting()).authority;
+    const [own, junk] = [setting.authority.pem, damaged('CERTIFICATE')];
+    const ca = (...parts: readonly string[]) => materialOf(setting.node, parts.join('\n'));
+    expect(() => checkMaterial(ca(own, pem))).not.toThrow();
+    expect(() => checkMaterial(ca(`# ours\n${own}`, '# theirs', pem))).not.toThrow();
+    expect(() => checkMaterial(ca(own, junk))).toThrow('ca.pem, part 2: it is a damaged CA certificate');
+    expect(() => checkMaterial(ca(own, pem.slice(0, 100)))).toThrow('ca.pem, part 2');
   });
 
   it('whatever the files hold, they are accepted or refused by name', () => {

@@ -125,7 +125,7 @@ export class TlsIdentity {
 /** Validates TLS material. Throws `ConfigInvalid`, naming the file and the problem. */
 export function checkMaterial({ cert, key, ca }: TlsMaterial): void {
   const certificate = certificateOf(cert, 'certificate');
-  if (ca !== undefined) certificateOf(ca, 'CA certificate');
+  if (ca !== undefined) checkAuthorities(ca);
   if (!certificate.checkPrivateKey(keyOf(key))) {
     throw refusal(key, `the key does not fit the certificate ${cert.name}`);
   }
@@ -134,6 +134,17 @@ export function checkMaterial({ cert, key, ca }: TlsMaterial): void {
   } catch (error) {
     throw refusal(cert, `it cannot be used: ${error instanceof Error ? error.message : String(error)}`);
   }
+}
+
+/** Every certificate of the file must be whole: OpenSSL would leave out a damaged one and those behind it. */
+function checkAuthorities(file: PemFile): void {
+  certificateOf(file, 'CA certificate');
+  const parts = textOf(file)
+    .split(/(?=-----BEGIN )/)
+    .filter((part) => part.startsWith('-----BEGIN '));
+  for (const [index, part] of parts.entries())
+    if (index > 0)
+      certificateOf({ name: `${file.name}, part ${index + 1}`, bytes: Buffer.from(part) }, 'CA certificate');
 }
 
 function certificateOf(file: PemFile, what: string): X509Certificate {
