@@ -60,6 +60,32 @@ export function patienceLaws(suite: LawRegister<NetworkHarness>): void {
     expect(atClient.closed).toBe(undefined);
   });
 
+  suite.law('a peer that takes one large write bit by bit is not cut off', async (harness) => {
+    const { client, server } = await openPair(harness);
+    const atClient = ConnectionRecorder.start(client);
+    let released = 0;
+    let received = 0;
+    const end = { reached: false };
+    server.start({
+      onData: ({ length }) => {
+        const takes = Math.floor((received + length) / takenBytes) - Math.floor(received / takenBytes);
+        received += length;
+        if (takes === 0) return;
+        server.pause();
+        harness.clock.after(patienceUs / 2, () => server.resume());
+      },
+      onDrain: () => undefined,
+      onEnd: () => (end.reached = true),
+      onClose: () => undefined,
+    });
+    client.setPatience(patienceUs);
+    const bytes = 8 * takenBytes;
+    client.write(Buffer.alloc(bytes), { released: (view) => (released += view.length) });
+    client.end();
+    for (let waits = 0; waits < 100 && !end.reached; waits++) await sleep(harness.clock, patienceUs / 10);
+    expect([received, released, atClient.closed === 'timedOut']).toEqual([bytes, bytes, false]);
+  });
+
   suite.law('an idle connection is not cut off', async (harness) => {
     const { client, server } = await openPair(harness);
     const atClient = ConnectionRecorder.start(client);

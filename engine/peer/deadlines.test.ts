@@ -166,11 +166,13 @@ describe('the deadline wheel', () => {
 describe('the heartbeat', () => {
   function heartbeatOn(clock: Clock, heartbeats = new Heartbeats(clock, { intervalUs: 800, silentMax: 3 })) {
     const told = { silent: 0, dead: 0 };
+    const state = { isSending: false };
     const heartbeat = heartbeats.begin({
+      isSending: () => state.isSending,
       onSilent: () => void (told.silent += 1),
       onDead: () => void (told.dead += 1),
     });
-    return { told, heartbeat, heartbeats };
+    return { told, state, heartbeat, heartbeats };
   }
 
   test('reports nothing while bytes arrive', () => {
@@ -191,6 +193,17 @@ describe('the heartbeat', () => {
     clock.pass(80_000);
     expect(told).toEqual({ silent: 2, dead: 1 });
     expect(clock.waiting).toBe(0);
+  });
+
+  test('reports nothing while bytes wait to leave, and silence once they have left', () => {
+    const clock = new ManualClock();
+    const { told, state } = heartbeatOn(clock);
+    state.isSending = true;
+    clock.pass(80_000);
+    expect(told).toEqual({ silent: 0, dead: 0 });
+    state.isSending = false;
+    clock.pass(4000);
+    expect(told).toEqual({ silent: 2, dead: 1 });
   });
 
   test('counts a long pause of its own as one interval, not as the death of the other side', () => {

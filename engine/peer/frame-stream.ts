@@ -30,6 +30,8 @@ export interface StreamSettings {
   /** Where the memory for frames comes from. */
   readonly chunks: ChunkPool;
   readonly outbox: ChannelLimits;
+  /** How long none of the bytes that wait may leave before the connection is cut, in microseconds. */
+  readonly patienceUs: number;
   /** How long an orderly end waits for the other side to end as well, in microseconds. */
   readonly lingerUs: number;
   /** Take no frames while much output waits: for a stream whose input produces output. */
@@ -99,8 +101,14 @@ export class FrameStream<T> {
     return this.#connection.remote;
   }
 
+  /** Whether bytes wait to leave this node. */
+  get sending(): boolean {
+    return this.#connection.pendingBytes > 0;
+  }
+
   /** Starts reading and writing. Call it once. */
   start(): void {
+    this.#connection.setPatience(this.#settings.patienceUs);
     this.#connection.start({
       onData: (chunk) => this.#receive(chunk),
       onDrain: () => this.#relieve(),

@@ -2,6 +2,10 @@
  * Detects dead connections by counting the intervals in which nothing arrived. It counts intervals, not elapsed time: a
  * process that was paused past a deadline first sees what has arrived meanwhile.
  *
+ * Silence does not count while this node has bytes to send that have not left. On a slow link a large frame takes longer
+ * than a peer may be silent, and the ping waits behind it; and a node that waits for a peer to take its answers does not
+ * read that peer. The network port cuts a connection of which no byte leaves (`Connection.setPatience`).
+ *
  * One timer serves all connections of a node, since a large cluster has very many silent ones. It checks a wheel of
  * slots, one slot after the other. Every connection is in one slot, so they do not all ping at once.
  *
@@ -12,6 +16,8 @@ import type { Clock, Timer } from '../io/clock.ts';
 
 /** Receives the silence of a connection. */
 export interface HeartbeatListener {
+  /** Whether bytes wait to leave this node. */
+  isSending(): boolean;
   /** A whole interval has passed without any bytes. */
   onSilent(): void;
   /** So many intervals have passed that the other side counts as dead. Nothing is reported after this. */
@@ -93,6 +99,8 @@ export class Heartbeat {
   readonly #end: () => void;
   /** Checks since bytes last arrived; the first check may follow them at once. */
   #looks = 0;
+  /** Bytes waited to leave at the last check. */
+  #wasSending = false;
 
   constructor(listener: HeartbeatListener, end: () => void) {
     this.#listener = listener;
@@ -111,6 +119,13 @@ export class Heartbeat {
 
   /** Checks the connection. Called by the wheel. */
   tick(silentMax: number): void {
+    const wasSending = this.#wasSending;
+    this.#wasSending = this.#listener.isSending();
+    // One check may come just after a write.
+    if (wasSending && this.#wasSending) {
+      this.#looks = 0;
+      return;
+    }
     this.#looks += 1;
     if (this.#looks > silentMax) {
       this.#end();

@@ -71,6 +71,7 @@ export class Inbound implements Rival {
       limits: options.limits,
       chunks: context.chunks,
       outbox: { countMax: answers.countMax, bytesMax: answers.bytesMax * hardLimitFactor },
+      patienceUs: options.timeouts.idleUs,
       lingerUs: options.timeouts.lingerUs,
       holdWhenCongested: true,
     };
@@ -158,6 +159,7 @@ export class Inbound implements Rival {
     this.#version = commonVersion(this.#context.hello.messages, hello.messages) ?? 0;
     this.#handshake?.cancel();
     this.#heartbeat = this.#context.pulses.begin({
+      isSending: () => this.#stream.sending,
       onSilent: () => undefined,
       onDead: () => this.#stream.close('timedOut', 'nothing was heard of the peer'),
     });

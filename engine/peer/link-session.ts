@@ -62,6 +62,7 @@ export class LinkSession implements Rival {
       limits: options.limits,
       chunks: context.chunks,
       outbox: options.limits.outbox,
+      patienceUs: options.timeouts.idleUs,
       lingerUs: options.timeouts.lingerUs,
       holdWhenCongested: false,
     };
@@ -299,6 +300,7 @@ export class LinkSession implements Rival {
     this.#version = commonVersion(this.#context.hello.messages, hello.messages) ?? 0;
     this.#hello = { node: hello.node, epoch: hello.epoch };
     this.#heartbeat = this.#context.pulses.begin({
+      isSending: () => this.#stream.sending,
       onSilent: () => this.#ping(),
       onDead: () => this.#stream.close('timedOut', 'nothing was heard of the peer'),
     });

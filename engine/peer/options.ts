@@ -49,7 +49,8 @@ export interface PeerTimeouts {
   /** A link on which nothing has arrived for this long is pinged (noticed within twice this). */
   readonly pingUs: number;
   /**
-   * A connection on which nothing has arrived for this long is cut (noticed within a `pingUs`). At least 3 `pingUs`.
+   * A connection on which nothing has arrived for this long is cut (noticed within a `pingUs`); or one of whose waiting
+   * bytes none has left for this long (noticed within twice this). At least 3 `pingUs`.
    */
   readonly idleUs: number;
   /** How long a connection that was ended in order waits for the other side to end it, too. */

@@ -6,8 +6,12 @@
  * system call. An owner gets small pieces back at the end of the turn, and large ones when the system has taken them.
  * Node emits no event of a socket within a call on it, with one exception: data already read can follow `destroy`. This
  * class holds that data back.
+ *
+ * Node does not tell how much of a write over TLS has left: the time of `setPatience` would pass within one large write,
+ * although the peer takes bytes. So a TLS socket is handed a part at a time, and the next one when it has left.
  */
 import type { Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
 import { assert } from '../base/assert.ts';
 import type { AnswerHolder, UnreadAnswers } from './unread-answers.ts';
 import type { Address, BytesOwner, CloseReason, Connection, ConnectionHandler } from '../io/network.ts';
@@ -16,12 +20,19 @@ import type { Address, BytesOwner, CloseReason, Connection, ConnectionHandler } 
 const pendingBytesMax = 256 * 1024;
 /** Smaller pieces are copied together; larger ones are handed over as they are. */
 const joinBytes = 16 * 1024;
+/** A TLS socket is handed so many bytes at once, and pieces of at most so many. */
+const tlsBytesAtOnce = 256 * 1024;
 
 /** Bytes written and not yet handed to the socket. */
 interface Piece {
   readonly bytes: Uint8Array;
   readonly owner: BytesOwner | undefined;
+  /** What the owner lent: `bytes`, or the view that they are the last part of. */
+  readonly lent: Uint8Array;
 }
+
+/** Is called once the system has taken a write's bytes, or with the error that it does not. */
+type Left = (error?: Error | null) => void;
 
 /** Flushes connections at the end of the turn of the event loop in which they were written to. */
 export class TurnEnd {
@@ -43,8 +54,11 @@ export class RealConnection implements Connection, AnswerHolder {
   readonly #socket: Socket;
   readonly #turnEnd: TurnEnd;
   #handler: ConnectionHandler | undefined;
+  readonly #isEncrypted: boolean;
   #queue: Piece[] = [];
   #queuedBytes = 0;
+  /** A TLS socket has been handed a part of what was queued; the rest follows once that has left. */
+  #partLeaving = false;
   #drainOwed = false;
   readonly #payDrainLater = (): void => this.#payDrain();
   #state: 'open' | 'ended' | 'destroyed' | 'closed' = 'open';
@@ -56,6 +70,7 @@ export class RealConnection implements Connection, AnswerHolder {
   /** `unread`: where pending bytes are counted once `setPatience` has been called. */
   constructor(socket: Socket, remote: Address, turnEnd: TurnEnd, unread?: UnreadAnswers) {
     this.#socket = socket;
+    this.#isEncrypted = socket instanceof TLSSocket;
     this.remote = remote;
     this.#turnEnd = turnEnd;
     this.#unread = unread;
@@ -100,7 +115,9 @@ export class RealConnection implements Connection, AnswerHolder {
       if (this.#state !== 'closed') owner?.released(bytes);
       return true;
     }
-    if (this.#queue.push({ bytes, owner }) === 1) this.#turnEnd.add(this);
+    if (this.#queue.length === 0) this.#turnEnd.add(this);
+    if (this.#isEncrypted && bytes.length > tlsBytesAtOnce) this.#queueInParts(bytes, owner);
+    else this.#queue.push({ bytes, owner, lent: bytes });
     this.#queuedBytes += bytes.length;
     if (this.pendingBytes <= pendingBytesMax) return true;
     this.#drainOwed = true;
@@ -126,13 +143,14 @@ export class RealConnection implements Connection, AnswerHolder {
     if (this.#state !== 'open') return;
     this.flush();
     this.#state = 'ended';
-    this.#socket.end();
+    // Otherwise the last part ends it.
+    if (!this.#partLeaving) this.#socket.end();
   }
 
   destroy(): void {
     if (!this.#live()) return;
     // Whatever fits into the system's buffer still leaves, such as a final error message.
-    this.flush();
+    this.#handAll();
     this.#state = 'destroyed';
     this.#failure = 'closedHere';
     this.#socket.destroy();
@@ -140,6 +158,15 @@ export class RealConnection implements Connection, AnswerHolder {
 
   /** Hands the queued bytes to the socket. `TurnEnd` calls it. */
   flush(): void {
+    if (this.#queue.length === 0 || this.#partLeaving) return;
+    if (this.#isEncrypted && this.#queuedBytes > tlsBytesAtOnce) this.#handPart();
+    else this.#handAll();
+    this.#expectTaking();
+    // If the system takes a stream's only write at once, Node neither asks to wait nor emits `drain`.
+    if (this.#drainOwed) setImmediate(this.#payDrainLater);
+  }
+
+  #handAll(): void {
     const queue = this.#queue;
     const [first] = queue;
     if (first === undefined) return;
@@ -149,9 +176,38 @@ export class RealConnection implements Connection, AnswerHolder {
     if (queue.length === 1) this.#writeWhole(first);
     else if (bytes <= joinBytes) this.#writeRun(queue, bytes);
     else this.#writeJoined(queue);
-    this.#expectTaking();
-    // If the system takes a stream's only write at once, Node neither asks to wait nor emits `drain`.
-    if (this.#drainOwed) setImmediate(this.#payDrainLater);
+  }
+
+  /** Hands the first pieces to the socket, and the next ones once these have left. */
+  #handPart(): void {
+    let count = 0;
+    let bytes = 0;
+    for (const piece of this.#queue) {
+      if (count > 0 && bytes + piece.bytes.length > tlsBytesAtOnce) break;
+      bytes += piece.bytes.length;
+      count += 1;
+    }
+    const part = this.#queue.splice(0, count);
+    this.#queuedBytes -= bytes;
+    this.#partLeaving = true;
+    const [first] = part;
+    if (first !== undefined && count === 1) this.#writeWhole(first, this.#onPartLeft);
+    else this.#writeRun(part, bytes, this.#onPartLeft);
+  }
+
+  readonly #onPartLeft = (error?: Error | null): void => {
+    this.#partLeaving = false;
+    if ((error !== undefined && error !== null) || !this.#live()) return;
+    this.flush();
+    if (this.#state === 'ended' && this.#queue.length === 0) this.#socket.end();
+  };
+
+  #queueInParts(bytes: Uint8Array, owner: BytesOwner | undefined): void {
+    for (let at = 0; at < bytes.length; at += tlsBytesAtOnce) {
+      const part = bytes.subarray(at, at + tlsBytesAtOnce);
+      const isLast = at + tlsBytesAtOnce >= bytes.length;
+      this.#queue.push({ bytes: part, owner: isLast ? owner : undefined, lent: bytes });
+    }
   }
 
   #writeJoined(queue: readonly Piece[]): void {
@@ -178,23 +234,24 @@ export class RealConnection implements Connection, AnswerHolder {
   }
 
   /** Joins small pieces by copying. A run of empty pieces writes nothing but is released all the same. */
-  #writeRun(run: readonly Piece[], bytes: number): void {
+  #writeRun(run: readonly Piece[], bytes: number, left?: Left): void {
     const joined = Buffer.allocUnsafe(bytes);
     let at = 0;
     for (const piece of run) {
       joined.set(piece.bytes, at);
       at += piece.bytes.length;
     }
-    this.#socket.write(joined);
-    for (const piece of run) piece.owner?.released(piece.bytes);
+    this.#socket.write(joined, left);
+    for (const { owner, lent } of run) owner?.released(lent);
   }
 
   /** Writes a piece without copying; the system reads it in place. */
-  #writeWhole({ bytes, owner }: Piece): void {
-    if (owner === undefined) this.#socket.write(bytes);
+  #writeWhole({ bytes, owner, lent }: Piece, left?: Left): void {
+    if (owner === undefined) this.#socket.write(bytes, left);
     else {
-      this.#socket.write(bytes, () => {
-        if (this.#state !== 'closed') owner.released(bytes);
+      this.#socket.write(bytes, (error) => {
+        if (this.#state !== 'closed') owner.released(lent);
+        left?.(error);
       });
     }
   }
@@ -216,7 +273,7 @@ export class RealConnection implements Connection, AnswerHolder {
   }
 
   get unreadBytes(): number {
-    return this.#socket.writableLength;
+    return this.pendingBytes;
   }
 
   cut(): void {

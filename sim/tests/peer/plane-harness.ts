@@ -15,6 +15,7 @@ import { Plane } from '../../../engine/peer/plane.ts';
 import type { Refusal } from '../../../engine/peer/wire/greetings.ts';
 import type { Hello, PeerReply, PeerRequest } from '../../../engine/peer/wire/messages.ts';
 import type { Leaks } from '../../world/cluster/host.ts';
+import type { TuningChange } from '../../world/core/tuning.ts';
 import { World } from '../../world/world.ts';
 import { Counts } from './counts.ts';
 
@@ -56,8 +57,12 @@ export class PlaneHarness {
   };
 
   /** Creates hosts for `names`; the last of them is in another datacenter. None is started. */
-  constructor(seed: string | number, names: readonly string[] = ['n1', 'n2', 'n3']) {
-    this.world = new World({ seed });
+  constructor(
+    seed: string | number,
+    names: readonly string[] = ['n1', 'n2', 'n3'],
+    network: TuningChange['network'] = {},
+  ) {
+    this.world = new World({ seed, tuning: { network } });
     this.names = names;
     this.#targets = names.map((name, index) => ({
       node: name as NodeId,

@@ -2,6 +2,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { NodeId } from '../../../engine/base/ids.ts';
+import type { RequestHandler } from '../../../engine/peer/inbound.ts';
 import { defaultPeerLimits, defaultPeerTimeouts } from '../../../engine/peer/options.ts';
 import type { PeerReply } from '../../../engine/peer/wire/messages.ts';
 import type { Asked } from './plane-harness.ts';
@@ -15,8 +16,9 @@ const noLeaks = { timers: 0, connections: [], listeners: [], files: [], locks: [
 async function linkedRoom(
   seed: string,
   changes: Parameters<PlaneHarness['startAll']>[0] = {},
+  network: ConstructorParameters<typeof PlaneHarness>[2] = {},
 ): Promise<PlaneHarness> {
-  const room = new PlaneHarness(seed);
+  const room = new PlaneHarness(seed, undefined, network);
   room.startAll(changes);
   expect(await room.until(() => room.allLinked(), 5 * second)).toBe(true);
   return room;
@@ -190,6 +192,25 @@ describe('requests', () => {
     expect(room.read('n1', 'n3', 'k').outcome).toBe('ok');
     const burst = Array.from({ length: 60 }, (_, index) => room.read('n1', 'n3', `${index}`).outcome);
     expect(burst.filter((one) => one === 'ok')).toHaveLength(39);
+  });
+
+  test('that take longer to send than a peer may be silent arrive, and the link stays', async () => {
+    const room = await linkedRoom('slow', {}, { bytesPerUs: 0.25 });
+    const asked = room.ask('n1', 'n2', mergeOf('k', Buffer.alloc(5_000_000)), 60 * second);
+    await room.pass(30 * second);
+    expect(codes(asked)).toEqual(['written']);
+    expect([room.seat('n1').counts.of('linkClosed'), room.seat('n2').counts.of('inboundClosed')]).toEqual([
+      0, 0,
+    ]);
+  });
+
+  test('that wait behind others fail once the peer takes no bytes', async () => {
+    const room = await linkedRoom('stuck', {}, { bytesPerUs: 0.25 });
+    const asked = room.ask('n1', 'n2', mergeOf('k', Buffer.alloc(5_000_000)), 60 * second);
+    await room.pass(8 * second);
+    room.world.network.clog(['n1'], ['n2']);
+    await room.pass(noticedUs + defaultPeerTimeouts.idleUs);
+    expect(codes(asked)).toEqual(['PeerGone']);
   });
 
   test('that time out in the outbox are never sent', async () => {
@@ -389,6 +410,18 @@ describe('a node that is asked', () => {
     const { counts } = room.seat('n1');
     expect([counts.of('requestSent'), counts.of('responseReceived')]).toEqual([500, 500]);
     expect([counts.of('linkClosed'), room.seat('n2').counts.of('inboundOverloaded')]).toEqual([0, 0]);
+  });
+
+  test('sends answers that take longer than a peer may be silent, while it does not read the peer', async () => {
+    const object = Buffer.alloc(100_000);
+    const handle: RequestHandler = (_from, _request, reply) => reply({ kind: 'object', object });
+    const room = await linkedRoom('deaf', { n2: { handle } }, { bytesPerUs: 0.25 });
+    const asked = Array.from({ length: 50 }, (_, index) => room.read('n1', 'n2', `${index}`, 60 * second));
+    await room.pass(30 * second);
+    expect(new Set(asked.flatMap(codes))).toEqual(new Set(['object']));
+    expect([room.seat('n1').counts.of('linkClosed'), room.seat('n2').counts.of('inboundClosed')]).toEqual([
+      0, 0,
+    ]);
   });
 
   test('answers Overloaded to reads whose objects exceed its memory, and keeps the connection', async () => {
