@@ -6,6 +6,7 @@ import { routeToken, tokenOf } from '../../engine/cluster/ring/token.ts';
 import type { Plan } from '../plan/plan.ts';
 import { keyOf } from '../plan/plan.ts';
 import { routeBytesOf } from './work-modules.ts';
+import { bucketNeeds, demandingType } from '../plan/bucket-needs.ts';
 import { hasModules, routedType, siblingsType } from '../world/cluster/node-config.ts';
 import type { ClientKey } from './client.ts';
 
@@ -22,6 +23,7 @@ function clientKey(
   const token = routed
     ? tokenOf(routeBytesOf(Buffer.from(key)))
     : routeToken('STD', byteStringOf(bucket), byteStringOf(key));
+  const plainType = plan.settings[bucketNeeds] === undefined ? 'default' : demandingType;
   const replicas = replicasIn(ring, token, datacenter);
   const holdersIn = (place: string): readonly string[] => [
     ...new Set([...replicasIn(ring, token, place), ...(later.get(place) ?? [])]),
@@ -30,7 +32,7 @@ function clientKey(
     name: `${bucket}/${key}`,
     siblings,
     place: {
-      type: Buffer.from(siblings ? siblingsType : routed ? routedType : 'default'),
+      type: Buffer.from(siblings ? siblingsType : routed ? routedType : plainType),
       bucket: Buffer.from(bucket),
       key: Buffer.from(key),
     },

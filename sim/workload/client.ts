@@ -15,8 +15,9 @@ import type { Address } from '../../engine/io/network.ts';
 import { ConnectError } from '../../engine/io/network.ts';
 import { pick } from '../../engine/io/random.ts';
 import type { ConsistencyLevel } from '../../engine/replication/requests.ts';
-import type { ByDatacenter, Operation, Outcome, WriteOperation } from '../evidence/history.ts';
+import type { ByDatacenter, Outcome, WriteOperation } from '../evidence/history.ts';
 import type { NeedWord, PlanOperation, PlanQuorum } from '../plan/plan.ts';
+import type { BucketNeeds } from '../plan/bucket-needs.ts';
 import type { HttpClientRequest } from '../world/http/http-client.ts';
 import { HttpClient } from '../world/http/http-client.ts';
 import {
@@ -32,6 +33,8 @@ import { deleteRequest, failureOf, objectOf, putRequest, readRequest } from './h
 import { Impatience } from './impatient-client.ts';
 import type { Pacing } from './load-world.ts';
 import type { Completion, HistoryRecorder, Invocation } from './history-recorder.ts';
+import type { Wanted } from './needs.ts';
+import { confirmingNeed, isByLevel, isByNodes, needCount, waitedFor } from './needs.ts';
 import type { PbExchange } from './pb-connection.ts';
 import { PbConnection } from './pb-connection.ts';
 import { makeValue, readTag, tagOf } from './traced-value.ts';
@@ -76,9 +79,6 @@ export interface ClientLevels {
   readonly several: boolean;
 }
 
-/** What an operation demands. */
-type Wanted = Pick<PlanOperation, 'kind' | 'need' | 'quorum' | 'over' | 'absence' | 'ifChanged'>;
-
 /** What a client needs. */
 export interface ClientSetup {
   readonly name: string;
@@ -95,6 +95,8 @@ export interface ClientSetup {
   readonly nowUs: () => number;
   /** The consistency levels of the nodes. */
   readonly levels: ClientLevels;
+  /** What the buckets of the keys state of the needs of requests. */
+  readonly bucketNeeds: BucketNeeds;
   /** Whether values have links, for jobs that follow them, and metadata beside them. */
   readonly described: boolean;
   /** How long a client waits for a connection and for an answer, in microseconds. */
@@ -189,12 +191,12 @@ export class Client {
       if (message.unchanged === true && seen !== undefined) return this.#endUnchanged(id, seen);
       const values = tagsOf(message, this.#setup.described);
       this.#remember(key, { read: id, tag: undefined, values, valueTags: [] }, message.vclock);
-      const confirmed = absenceNeed(wanted, message.vclock, recorder.history[id]);
+      const confirmed = this.#confirmed(id, wanted, message.vclock);
       recorder.endRead(id, this.#completion('ok', ''), values, confirmed);
       return 'ok';
     }
     // A read changes nothing: without an answer it certainly had no effect.
-    recorder.endRead(id, this.#completion('fail', reasonOf(exchange)), []);
+    recorder.endRead(id, this.#completion('fail', reasonOf(exchange)), [], this.#confirmed(id, wanted));
     return 'fail';
   }
 
@@ -263,7 +265,7 @@ export class Client {
       return this.#endUnchanged(id, known);
     const object = exchange.kind === 'answered' ? objectOf(exchange.response) : undefined;
     if (object === undefined) {
-      recorder.endRead(id, this.#completion('fail', httpReason(exchange)), []);
+      recorder.endRead(id, this.#completion('fail', httpReason(exchange)), [], this.#confirmed(id, wanted));
       return 'fail';
     }
     const { described } = this.#setup;
@@ -271,7 +273,7 @@ export class Client {
       described ? readDescribedTag(value, seenInHeaders(object.headers[index] ?? {})) : readTag(value),
     );
     this.#remember(key, { read: id, tag: object.tag, values, valueTags: object.valueTags }, object.context);
-    const confirmed = absenceNeed(wanted, object.context, recorder.history[id]);
+    const confirmed = this.#confirmed(id, wanted, object.context);
     recorder.endRead(id, this.#completion('ok', ''), values, confirmed);
     return 'ok';
   }
@@ -405,9 +407,8 @@ export class Client {
 
   #invocation(where: ClientKey, wanted: Wanted): Invocation {
     const copies = where.replicas.length;
-    const { levels } = this.#setup;
+    const { levels, bucketNeeds } = this.#setup;
     const level = wanted.kind === 'get' ? levels.read : levels.write;
-    const byNumber = wanted.quorum?.as === 'number';
     return {
       client: this.#setup.name,
       key: where.name,
@@ -415,13 +416,23 @@ export class Client {
       node: this.#target.node,
       datacenter: this.#target.datacenter,
       copies,
-      need: waitedFor(wanted, level, copies),
-      ...(levels.several && wanted.need === 'level' && level === 'DC_EACH_SAFE_QUORUM' && !byNumber
+      need: waitedFor(wanted, level, copies, bucketNeeds),
+      ...(levels.several && level === 'DC_EACH_SAFE_QUORUM' && isByLevel(wanted, bucketNeeds)
         ? { far: numbersIn(where.far, (one) => needCount('quorum', one.copies)) }
         : {}),
       agree: wanted.kind === 'get' && (level === 'DC_SAFE_QUORUM' || level === 'DC_EACH_SAFE_QUORUM'),
       invokedUs: this.#setup.nowUs(),
     };
+  }
+
+  /**
+   * How many replicas must have answered that they lack the key, if its absence had to be confirmed: of a deleted object,
+   * replicas hold a tombstone, which has a context. A read that failed may have needed as many.
+   */
+  #confirmed(id: number, wanted: Wanted, context?: Uint8Array): number | undefined {
+    const read = this.#setup.recorder.history[id];
+    if (read === undefined || (context?.length ?? 0) > 0) return undefined;
+    return confirmingNeed(wanted, read, this.#setup.bucketNeeds);
   }
 
   #completion(outcome: Outcome, reason: string): Completion {
@@ -446,39 +457,8 @@ function raisedBy(
   return byNodes ? { node_confirms: quorum.count } : { dw: quorum.count };
 }
 
-/** Reads, and puts of every second key, count durable copies by `node_confirms`: here both names mean the same. */
-function isByNodes(kind: Wanted['kind'], key = 0): boolean {
-  return kind === 'get' || (kind === 'put' && key % 2 === 1);
-}
-
 function numbersIn(far: readonly FarCopies[], numberOf: (one: FarCopies) => number): ByDatacenter {
   return Object.fromEntries(far.map((one) => [one.datacenter, numberOf(one)]));
-}
-
-/** How many copies of its datacenter the operation waits for, as promised to the client. */
-function waitedFor({ need, quorum }: Wanted, level: ConsistencyLevel, copies: number): number {
-  if (quorum?.as === 'number') return quorum.count;
-  return Math.max(needCount(need, copies, level), quorum?.count ?? 0);
-}
-
-/**
- * How many replicas must have answered that they lack the key, if the read wanted its absence confirmed and shows one.
- * Of a deleted object, replicas hold a tombstone, which has a context.
- */
-function absenceNeed(
-  { absence }: Wanted,
-  context: Uint8Array | undefined,
-  read: Pick<Operation, 'copies' | 'need'> | undefined,
-): number | undefined {
-  if (absence === undefined || read === undefined || (context?.length ?? 0) > 0) return undefined;
-  const rest = read.copies - read.need + 1;
-  return absence === 'confirmed' ? rest : Math.min(rest, needCount('quorum', read.copies));
-}
-
-/** How many of `copies` in the datacenter a word demands. */
-export function needCount(need: NeedWord, copies: number, level: ConsistencyLevel = 'DC_QUORUM'): number {
-  if (need === 'one' || (need === 'level' && level === 'DC_ONE')) return 1;
-  return need === 'all' ? copies : Math.floor(copies / 2) + 1;
 }
 
 /** What a write's answer says about whether the write happened. */

@@ -13,6 +13,7 @@ import type { MalformedInputRecord, NodeRecord } from '../check/protocols/malfor
 import type { RingRecord } from '../check/cluster/ring-agreement.ts';
 import type { Plan, PlanFault, PlanScrape, PlanOperation } from '../plan/plan.ts';
 import { nodesExcepted } from '../plan/swarm/fault-contract.ts';
+import { bucketNeedsOf } from '../plan/bucket-needs.ts';
 import type { ClusterPort } from '../world/cluster/node-config.ts';
 import { worldTokens } from '../world/cluster/world-credentials.ts';
 import { HttpClient } from '../world/http/http-client.ts';
@@ -475,6 +476,7 @@ export class Load {
       // Clients wait for the syncs only where the durable copies are compared.
       syncLagUs: this.#plan.floors['durable-before-ack'] === undefined ? 0 : syncLagUs(this.#plan.settings),
       levels: levelsOf(this.#plan),
+      bucketNeeds: bucketNeedsOf(this.#plan.settings),
       described: (this.#plan.jobs ?? []).length > 0,
       pacing: this.#pacing,
       nowUs: () => this.#world.nowUs,

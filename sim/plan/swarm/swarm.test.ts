@@ -108,3 +108,23 @@ it('contexts of siblings are limited in some runs, and in half of those they are
   expect(pruning).toBeGreaterThan(limits.length / 3);
   expect(young.length - pruning).toBeGreaterThan(limits.length / 3);
 });
+
+it('some buckets state what requests need, each property with each of its words', () => {
+  const stated = plans.flatMap(({ settings }) => settings['bucket_needs'] ?? []).map(String);
+  expect(stated.length).toBeGreaterThan(plans.length / 4);
+  expect([...new Set(stated.flatMap((text) => text.split(' ')))].toSorted()).toEqual([
+    ...['basic_quorum=true', 'dw=all', 'dw=one', 'dw=quorum', 'node_confirms=quorum', 'notfound_ok=false'],
+    ...[
+      'pr=quorum',
+      'pw=quorum',
+      'r=all',
+      'r=one',
+      'r=quorum',
+      'rw=all',
+      'rw=one',
+      'w=all',
+      'w=one',
+      'w=quorum',
+    ],
+  ]);
+});

@@ -30,6 +30,7 @@ import { nodesOf, racksOf } from '../plan-generation.ts';
 import { excusesOf, faultContract } from './fault-contract.ts';
 import type { ContextDraw } from './swarm-contexts.ts';
 import { contexts, loadFor } from './swarm-contexts.ts';
+import { bucketNeedsFrom } from './swarm-needs.ts';
 import { jobLoads, objectLoads, redisLoads, transactionLoads } from './swarm-loads.ts';
 
 /** Settings with which replicas become equal within seconds; a drawn value takes the place of one of these. */
@@ -208,7 +209,7 @@ interface Frame {
   /** The limits are `soonReached`. */
   readonly small: boolean;
   readonly stormMs: number;
-  /** The one member that may lose copies, by its place among them. */
+  /** The one member that may lose copies, by its place among them; what buckets need comes from its higher digits. */
   readonly loser: number;
   /** Its disk may lose some. */
   readonly losing: boolean;
@@ -334,11 +335,14 @@ function settingsOf({
   small,
   edges,
   contexts,
+  loser,
 }: Frame): Settings {
   const limits = small ? soonReached : {};
   const given: Record<string, number | string | boolean> = { ...baseline, ...limits, ...drawn };
   if (cluster.datacenters > 1) Object.assign(given, levels);
   if (credentials) given['credentials'] = 'world';
+  const needs = bucketNeedsFrom(Math.floor(loser / 1_000));
+  if (needs !== '') given['bucket_needs'] = needs;
   if (edges) given['tokens_at_keys'] = true;
   if (contexts !== undefined) given['sibling_contexts'] = contexts.limits;
   return given;

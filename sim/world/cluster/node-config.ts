@@ -11,6 +11,8 @@ import {
   waywardFile,
   waywardId,
 } from '../../workload/work-modules.ts';
+import type { BucketNeeds } from '../../plan/bucket-needs.ts';
+import { bucketNeeds, bucketNeedsOf, demandingType } from '../../plan/bucket-needs.ts';
 import { tokensAtKeys, tokensAtKeysOf } from './key-tokens.ts';
 
 /** Type of the buckets that keep siblings; the other buckets have the type `default`. */
@@ -62,10 +64,14 @@ export function fileOf(
   const {
     [typesAtRunTime]: makesTypes,
     [siblingContexts]: limits,
+    [bucketNeeds]: _,
     ...settings
   } = withTokensAtKeys(node.name, given);
+  const needs = bucketNeedsOf(given);
   const siblings =
-    makesTypes === true ? {} : { [siblingsType]: { allow_mult: true, ...contextLimits(limits) } };
+    makesTypes === true ? {} : { [siblingsType]: { allow_mult: true, ...contextLimits(limits), ...needs } };
+  const demanding =
+    given[bucketNeeds] === undefined ? {} : { [demandingType]: { allow_mult: false, ...needs } };
   const file = {
     name: node.name,
     datacenter: node.datacenter,
@@ -76,7 +82,7 @@ export function fileOf(
     peer_listen: addressOf(node.name, 'peer'),
     stats_listen: addressOf(node.name, 'stats'),
     insecure: true,
-    bucket_types: { ...siblings, ...(hasModules(settings) ? routedTypes : {}) },
+    bucket_types: { ...siblings, ...demanding, ...(hasModules(settings) ? routedTypes(needs) : {}) },
     ...(hasModules(settings) ? { store_wasm_modules: startModules } : {}),
     seeds: nodes.map(({ name, datacenter, rack }) => ({
       name,
@@ -132,9 +138,10 @@ export function newcomerSettings({ tokens }: NodeConfig): Readonly<Record<string
   return { join: 'joining', tokens: tokens.map((token) => (token + 2 ** 31) % 2 ** 32) };
 }
 
-const routedTypes = {
-  [routedType]: { allow_mult: false, chash_keyfun: 'CUSTOM', wasm_keyfun: routesId },
-};
+function routedTypes(needs: BucketNeeds): Readonly<Record<string, unknown>> {
+  return { [routedType]: { allow_mult: false, chash_keyfun: 'CUSTOM', wasm_keyfun: routesId, ...needs } };
+}
+
 const startModules = [
   { id: routesId, path: routesFile },
   { id: marksId, path: marksFile },
