@@ -96,6 +96,26 @@ export function databaseCommands(id: string, act: DatabaseAct): readonly (readon
   return [['SELECT', String(flushedDatabase)], ...inside(), ['SELECT', '0']];
 }
 
+/**
+ * Whether the operation goes over the client's other connection, on which it watches keys: what they held as WATCH came
+ * concerns every later read there. Transactions do not: a watched key that has changed ends them.
+ */
+export function isUnderWatch({ amount }: { readonly amount: number }, { kind }: DatabaseAct): boolean {
+  const isAlone = kind !== 'setPair' && kind !== 'getPair' && kind !== 'audit';
+  return isAlone && Math.floor(amount / 1_000) % 2 === 1;
+}
+
+/** The commands of the operation on that connection, which stays in the database. */
+export function commandsWhileWatching(id: string, act: DatabaseAct): readonly (readonly string[])[] {
+  return [...watchBefore(act), ...databaseCommands(id, act).slice(1, -1)];
+}
+
+/** Reads begin to watch their keys, and counting the keys ends all watches. */
+export function watchBefore(act: DatabaseAct): readonly (readonly string[])[] {
+  if (act.kind === 'get' || act.kind === 'incr') return [['WATCH', act.key]];
+  return act.kind === 'size' ? [['UNWATCH']] : [];
+}
+
 /** The operation for people: `SET v0 in database 3`. */
 export function databaseWords(act: DatabaseAct): string {
   const commandsOf: Readonly<Record<DatabaseAct['kind'], string>> = {

@@ -1,7 +1,8 @@
 /**
  * A script (EVAL) behind WATCH: its client watches a key of its own, writes it in half of the cases, and runs the
  * script, in half of the cases between MULTI and EXEC. Sometimes the key holds a value that expires between WATCH and
- * MULTI. Plain data and pure functions of an operation's amount and its replies.
+ * MULTI. In half of the transactions another command, which needs no value, names the script's keys before it. Plain data
+ * and pure functions of an operation's amount and its replies.
  */
 
 /** The time to live of a watched value that expires before MULTI, in milliseconds. */
@@ -18,16 +19,18 @@ export function commandsOfWatch(
   return formOf(amount).isExpiring ? [['SET', watchedKey, id, 'PX', watchedTtlMs], watch] : [watch];
 }
 
-/** The commands behind WATCH, which was answered. `script`: the words of its EVAL. */
+/** The commands behind WATCH, which was answered. `script`: the words of its EVAL; `keys`: those that it names. */
 export function commandsUnderWatch(
   { id, amount }: { readonly id: string; readonly amount: number },
   watchedKey: string,
   script: readonly (string | number)[],
+  keys: readonly string[],
 ): readonly (readonly (string | number)[])[] {
-  const { isTouched, isQueued } = formOf(amount);
+  const { isTouched, isQueued, namesKeys } = formOf(amount);
+  const queued = namesKeys ? [['EXISTS', ...keys], script] : [script];
   return [
     ...(isTouched ? [['SET', watchedKey, id]] : []),
-    ...(isQueued ? [['MULTI'], script, ['EXEC']] : [script]),
+    ...(isQueued ? [['MULTI'], ...queued, ['EXEC']] : [script]),
     ['UNWATCH'],
   ];
 }
@@ -56,9 +59,9 @@ export function watchedOf({
   readonly amount: number;
   readonly replies: readonly string[];
 }): Watched {
-  const { isTouched, isQueued, isExpiring } = formOf(amount);
+  const { isTouched, isQueued, isExpiring, namesKeys } = formOf(amount);
   const before = isTouched ? 1 : 0;
-  const last = replies[before + (isQueued ? 2 : 0)];
+  const last = replies[before + (namesKeys ? 3 : isQueued ? 2 : 0)];
   const answer = isQueued ? partOf(last) : last;
   const isClear =
     replies.slice(0, before).every((reply) => reply === '+OK') && answer?.startsWith('-') === false;
@@ -74,12 +77,19 @@ function formOf(amount: number): {
   readonly isTouched: boolean;
   readonly isQueued: boolean;
   readonly isExpiring: boolean;
+  readonly namesKeys: boolean;
 } {
-  return { isTouched: amount % 2 === 1, isQueued: amount % 4 >= 2, isExpiring: amount % 8 === 2 };
+  const isQueued = amount % 4 >= 2;
+  return {
+    isTouched: amount % 2 === 1,
+    isQueued,
+    isExpiring: amount % 8 === 2,
+    namesKeys: isQueued && Math.floor(amount / 8) % 2 === 1,
+  };
 }
 
-/** The only part of EXEC's reply, or the reply itself if it has no parts. */
+/** The last part of EXEC's reply, or the reply itself if it has no parts. */
 function partOf(reply: string | undefined): string | undefined {
   if (reply?.startsWith('*') !== true) return reply;
-  return (JSON.parse(reply.slice(1)) as readonly string[])[0];
+  return (JSON.parse(reply.slice(1)) as readonly string[]).at(-1);
 }

@@ -51,6 +51,7 @@ const fields: Readonly<Record<string, string>> = {
 const purposes: Readonly<Record<string, Purpose>> = {
   get: 'read',
   mget: 'read',
+  exists: 'read',
   set: 'write',
   getset: 'write',
   getdel: 'write',
@@ -348,7 +349,7 @@ const alone: readonly string[] = [
   ...['exec', 'watch', 'unwatch', 'mget', 'mset'],
   ...['dbsize', 'scan', 'flushdb', 'flushall', 'select'],
 ];
-const manyKeys: Readonly<Record<string, number>> = { mget: 1, mset: 2 };
+const manyKeys: Readonly<Record<string, number>> = { mget: 1, exists: 1, mset: 2 };
 
 /** Whether the command gives a value a time to live. */
 function isMortal(name: string, request: readonly Buffer[]): boolean {

@@ -20,6 +20,9 @@ import {
   databaseCommands,
   flushedDatabase,
   isDatabaseWrite,
+  isUnderWatch,
+  commandsWhileWatching,
+  watchBefore,
 } from '../evidence/redis-databases.ts';
 import { pipelineCommands } from '../evidence/redis-pipelines.ts';
 import {
@@ -68,6 +71,8 @@ export class RedisClient {
   readonly #setup: RedisClientSetup;
   #target: ClientTarget;
   #connection: RedisConnection | undefined;
+  /** In the flushed database, with keys under WATCH. */
+  #watching: { readonly connection: RedisConnection; readonly node: string } | undefined;
   #connectionCount = 0;
 
   constructor(setup: RedisClientSetup) {
@@ -82,18 +87,19 @@ export class RedisClient {
       if (stopped()) break;
       await this.perform(operation, false);
     }
-    this.#connection?.close();
+    this.close();
   }
 
   /** Sends all further requests to that node. */
   turnTo(target: ClientTarget): void {
-    this.#connection?.close();
+    this.close();
     this.#connection = undefined;
     this.#target = target;
   }
 
   close(): void {
     this.#connection?.close();
+    this.#watching?.connection.close();
   }
 
   async perform(operation: Omit<PlanRedisOperation, 'thinkUs' | 'client'>, final: boolean): Promise<Outcome> {
@@ -139,10 +145,10 @@ export class RedisClient {
       case 'listen':
         return this.#listen(key, amount);
       case 'script':
-        return seenOf(await this.#ask(connection, [scriptCommand(key, other, amount)]), 'write');
+        return seenOf(await this.#ask(connection, [scriptCommand({ key, other, amount })]), 'write');
       case 'database':
       case 'flushall':
-        return this.#onDatabase(connection, id, databaseActOf({ amount }, kind === 'flushall'));
+        return this.#onDatabase(connection, { id, amount }, databaseActOf({ amount }, kind === 'flushall'));
       case 'transfer':
         return this.#transfer(connection, key, other, amount);
     }
@@ -170,7 +176,7 @@ export class RedisClient {
     connection: RedisConnection,
     operation: Pick<PlanRedisOperation, 'id' | 'key' | 'other' | 'amount'>,
   ): Promise<Seen> {
-    const { key, other, amount } = operation;
+    const { amount } = operation;
     const watched = `w-${this.#setup.name}`;
     const beganUs = this.#setup.nowUs();
     const unwatched = failureOf(await this.#ask(connection, commandsOfWatch(operation, watched)), 'read');
@@ -182,7 +188,7 @@ export class RedisClient {
       }
       await sleep(this.#setup.io.clock, (watchedTtlMs + watchedSpareMs) * 1000);
     }
-    const commands = commandsUnderWatch(operation, watched, scriptCommand(key, other, amount));
+    const commands = commandsUnderWatch(operation, watched, scriptCommand(operation), scriptKeys(operation));
     const exchange = await this.#ask(connection, commands);
     const replies = connection.replies.map(({ reply }) => shown(reply));
     const { answer } = watchedOf({ amount, replies });
@@ -197,8 +203,18 @@ export class RedisClient {
   }
 
   /** Works on the database that is flushed, and returns to database 0. */
-  async #onDatabase(connection: RedisConnection, id: string, act: DatabaseAct): Promise<Seen> {
-    const exchange = await this.#ask(connection, databaseCommands(id, act));
+  async #onDatabase(
+    connection: RedisConnection,
+    { id, amount }: Pick<PlanRedisOperation, 'id' | 'amount'>,
+    act: DatabaseAct,
+  ): Promise<Seen> {
+    const watching = isUnderWatch({ amount }, act);
+    const other = watching ? await this.#watchingConnection() : undefined;
+    if (watching && other === undefined) return neverSent;
+    const exchange =
+      other === undefined
+        ? await this.#ask(connection, databaseCommands(id, act))
+        : await this.#askWatching(other, id, act);
     const purpose = isDatabaseWrite(act) ? 'write' : 'read';
     const failure = failureOf(exchange, purpose);
     if (failure !== undefined || exchange.kind === 'lost') return failure ?? neverSent;
@@ -208,6 +224,34 @@ export class RedisClient {
     const replies = exchange.answer.map(shown);
     if (act.kind !== 'audit') return { outcome: 'ok', reason: '', replies };
     return { ...(await this.#walk(connection)), replies };
+  }
+
+  /** The connection that watches keys, in the flushed database at the present node; undefined if there is none. */
+  async #watchingConnection(): Promise<RedisConnection | undefined> {
+    const { io, nowUs, connectTimeoutUs } = this.#setup;
+    const { node } = this.#target;
+    if (this.#watching?.connection.open === true && this.#watching.node === node)
+      return this.#watching.connection;
+    this.#watching?.connection.close();
+    this.#watching = undefined;
+    try {
+      const connection = await RedisConnection.open(io, this.#target, connectTimeoutUs, nowUs);
+      const selected = await this.#ask(connection, [['SELECT', String(flushedDatabase)]]);
+      if (failureOf(selected, 'read') === undefined) this.#watching = { connection, node };
+      else connection.close();
+    } catch {
+      // The node refuses or is silent: the operation certainly fails.
+    }
+    return this.#watching?.connection;
+  }
+
+  /** Performs the operation there. The answer is that of `databaseCommands`. */
+  async #askWatching(connection: RedisConnection, id: string, act: DatabaseAct): Promise<RedisExchange> {
+    const exchange = await this.#ask(connection, commandsWhileWatching(id, act));
+    if (exchange.kind === 'lost') return exchange;
+    const selected: Reply = { kind: 'text', text: 'OK' };
+    const replies = exchange.answer.slice(watchBefore(act).length);
+    return { kind: 'answered', answer: [selected, ...replies, selected] };
   }
 
   /** Names all keys of the flushed database by SCAN, a few at a time. */
@@ -400,18 +444,38 @@ function numberOf(reply: Reply | undefined): number {
   return reply?.kind === 'bulk' ? Number(reply.bytes.toString()) : 0;
 }
 
-/** Moves an amount between two accounts and counts that. A few of these scripts never end, and so must leave nothing. */
+/**
+ * Moves an amount between two accounts and counts that. A few of these scripts never end, and so must leave nothing. Some
+ * name their keys in their calls alone, and take a value that is no number for 0, as a careless program does.
+ */
 const movingScript = `
-redis.call('DECRBY', KEYS[1], ARGV[1])
-redis.call('INCRBY', KEYS[2], ARGV[1])
-local count = redis.call('INCR', KEYS[3])
+local from, to, counter = KEYS[1] or ARGV[3], KEYS[2] or ARGV[4], KEYS[3] or ARGV[5]
+if #KEYS == 3 then
+  redis.call('DECRBY', from, ARGV[1])
+  redis.call('INCRBY', to, ARGV[1])
+else
+  redis.call('SET', from, string.format('%d', (tonumber(redis.call('GET', from) or 0) or 0) - ARGV[1]))
+  redis.call('SET', to, string.format('%d', (tonumber(redis.call('GET', to) or 0) or 0) + ARGV[1]))
+end
+local count = redis.call('INCR', counter)
 while ARGV[2] == 'endless' do count = count + 1 end
 return count`;
 
 /** One amount in so many makes the script endless. */
 const endlessOf = 50;
 
-function scriptCommand(counter: number, account: number, amount: number): RedisCommand {
+type ScriptOperation = Pick<PlanRedisOperation, 'key' | 'other' | 'amount'>;
+
+/** The accounts and the counter of the script. */
+function scriptKeys({ key, other }: Pick<ScriptOperation, 'key' | 'other'>): readonly string[] {
+  return [`a${other}`, 'a0', `c${key}`];
+}
+
+/** Two scripts of five declare all keys, the others none or one of them. */
+function scriptCommand(operation: ScriptOperation): RedisCommand {
+  const { amount } = operation;
   const mode = amount % endlessOf === 0 ? 'endless' : 'brief';
-  return ['EVAL', movingScript, 3, `a${account}`, 'a0', `c${counter}`, amount, mode];
+  const keys = scriptKeys(operation);
+  const declared = [3, 0, 3, 1, 0][amount % 5] ?? 3;
+  return ['EVAL', movingScript, declared, ...keys.slice(0, declared), amount, mode, ...keys];
 }

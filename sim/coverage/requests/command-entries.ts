@@ -22,7 +22,7 @@ function sent(module: string, commands: string): readonly RequestEntry[] {
 export const commandEntries: readonly RequestEntry[] = [
   ...sent(
     'workload/redis-client',
-    'GET MGET GETSET GETDEL APPEND SETRANGE MSET INCR DEL EVAL DBSIZE WATCH UNWATCH MULTI EXEC SELECT ECHO PUBLISH SPUBLISH PSETEX SETNX PERSIST',
+    'GET MGET EXISTS GETSET GETDEL APPEND SETRANGE MSET INCR DEL EVAL DBSIZE WATCH UNWATCH MULTI EXEC SELECT ECHO PUBLISH SPUBLISH PSETEX SETNX PERSIST',
   ),
   {
     request: 'SET',
@@ -57,7 +57,7 @@ export const commandEntries: readonly RequestEntry[] = [
   })),
   ...sent('workload/redis-listener', 'SUBSCRIBE PSUBSCRIBE SSUBSCRIBE UNSUBSCRIBE PUNSUBSCRIBE SUNSUBSCRIBE'),
   ...sent('workload/redis-connection', 'AUTH'),
-  ...unsent('STRLEN GETRANGE SUBSTR EXISTS TOUCH GETBIT TYPE', readsAlike),
+  ...unsent('STRLEN GETRANGE SUBSTR TOUCH GETBIT TYPE', readsAlike),
   ...unsent('TTL PTTL EXPIRETIME PEXPIRETIME', 'not tried yet: `redis-expiry` sees when a value is gone'),
   ...unsent('OBJECT', constant, 'ENCODING IDLETIME REFCOUNT FREQ HELP'),
   ...unsent('BITCOUNT BITPOS', readsAlike, 'BYTE BIT'),
