@@ -1,11 +1,12 @@
 #!/usr/bin/env node
 /** `lockstep-sim`, the command line of the simulator. Its commands come from one bundle if the build has one. */
 import type * as Commands from './cli/commands.ts';
-import { buildDirectory, commandsFileOf } from './runner/pool/build.ts';
+import { buildDirectory, loadCommands } from './runner/pool/build.ts';
 
 const hasOwn = process.argv.some((word) => /^--scenarios(?:=|$)/.test(word));
-const { complaintAbout, makeProgram, withPresentOptions } = (await import(
-  commandsFileOf(buildDirectory, hasOwn).href
+const { complaintAbout, makeProgram, withPresentOptions } = (await loadCommands(
+  buildDirectory,
+  hasOwn,
 )) as typeof Commands;
 
 /** Time for output to reach a slow reader, and for threads to end. */

@@ -16,7 +16,7 @@ import { mutants } from '../mutants/catalogue.ts';
 import type { EnumeratedMutant, Mutant, MutantEdit } from '../mutants/mutant.ts';
 import { stepMutants } from '../mutants/step-mutants.ts';
 import { transactionMutants } from '../mutants/transaction-mutants.ts';
-import { browserBundleFile, buildDirectory, bundleFile, commandsBundleFile } from '../runner/pool/build.ts';
+import { browserBundleFile, buildDirectory, bundleDirectory } from '../runner/pool/build.ts';
 
 /** Copies of the build lie in this folder beside it. */
 export const mutatedFolder = 'dist-mutants';
@@ -108,14 +108,14 @@ export async function linkBuild(build: string, target: string, file: string, tex
 
 /** The files of a build that its copy with another text of `file` shares with it. */
 async function linkedFiles(build: string, file: string): Promise<readonly string[]> {
-  const without = new Set([file, bundleFile, commandsBundleFile, browserBundleFile]);
+  const without = new Set([file, browserBundleFile]);
   const entries = await readdir(build, { recursive: true, withFileTypes: true });
   // A bundle that another process is making may come and go.
   const isOurs = ({ name }: Dirent): boolean => !name.endsWith('.d.ts') && !name.endsWith('.bundle.js.new');
   return entries
     .filter((entry) => entry.isFile() && isOurs(entry))
     .map((entry) => relative(build, join(entry.parentPath, entry.name)))
-    .filter((name) => !without.has(name));
+    .filter((name) => !without.has(name) && !name.startsWith(bundleDirectory));
 }
 
 /**

@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { crashAndRestart } from '../../../scenarios/crash-and-restart.ts';
 import { planOfSeed, runPlan } from '../../lockstep-sim.ts';
 import type { Task } from '../task.ts';
-import { bundleFile, commandsBundleFile, commandsFileOf, workerFileOf } from './build.ts';
+import { bundleFile, commandsBundleFile, loadCommands, workerFileOf } from './build.ts';
 import { Pool } from './pool.ts';
 
 const built = fileURLToPath(new URL('../../../dist', import.meta.url));
@@ -23,9 +23,9 @@ afterEach(() => {
 });
 
 /** A file of the build, changed at that second. */
-function put(name: string, second: number): void {
+function put(name: string, second: number, text = ''): void {
   mkdirSync(dirname(join(build, name)), { recursive: true });
-  writeFileSync(join(build, name), '');
+  writeFileSync(join(build, name), text);
   utimesSync(join(build, name), second, second);
 }
 
@@ -34,6 +34,7 @@ function fileOf(ownFile?: string): string {
 }
 
 const modules = join('sim', 'runner', 'pool', 'worker.js');
+const bundled = join('sim', 'runner', 'pool', 'bundled-worker.js');
 
 describe('what a worker thread runs', () => {
   beforeEach(() => {
@@ -48,7 +49,7 @@ describe('what a worker thread runs', () => {
   it('is the bundle where no module is newer', () => {
     put(bundleFile, 200);
     put('engine/node/node.d.ts', 300);
-    expect(fileOf()).toBe(bundleFile);
+    expect(fileOf()).toBe(bundled);
   });
 
   it('is the modules where one was changed after the bundle was made', () => {
@@ -59,9 +60,7 @@ describe('what a worker thread runs', () => {
   it('is the bundle where another bundle is newer', () => {
     put(bundleFile, 200);
     put(commandsBundleFile, 300);
-    expect(fileOf()).toBe(bundleFile);
-    expect(fileURLToPath(commandsFileOf(build, false))).toBe(join(build, commandsBundleFile));
-    expect(fileURLToPath(commandsFileOf(build, true))).toBe(join(build, 'sim', 'cli', 'commands.js'));
+    expect(fileOf()).toBe(bundled);
   });
 
   it('is the modules where the user has one that imports them', () => {
@@ -70,8 +69,17 @@ describe('what a worker thread runs', () => {
   });
 });
 
+it('the commands come from the bundle, from the modules for a file of the user, and where one is newer', async () => {
+  put('sim/cli/commands.js', 100, "export const origin = 'modules';");
+  put(commandsBundleFile, 200, "exports.origin = 'bundle';");
+  expect(await loadCommands(build, false)).toEqual({ origin: 'bundle' });
+  expect(await loadCommands(build, true)).toMatchObject({ origin: 'modules' });
+  put('engine/node/node.js', 300);
+  expect(await loadCommands(build, false)).toMatchObject({ origin: 'modules' });
+});
+
 it('a run comes out the same from the bundle of this build and from its sources', async () => {
-  expect(fileURLToPath(workerFileOf(built))).toBe(join(built, bundleFile));
+  expect(fileURLToPath(workerFileOf(built))).toBe(join(built, bundled));
   const pool = new Pool(built, 1);
   const tasks: Task[] = [{ kind: 'seed', scenario: crashAndRestart.name, seed: 1 }];
   const digests: string[] = [];

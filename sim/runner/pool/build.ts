@@ -3,47 +3,52 @@
  * one bundle, which starts faster, or the modules themselves.
  */
 import { readdirSync, statSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
-/** The `lockstep` command's own bundle, which is made of the same modules. */
-const commandBundle = join('engine', 'bundle', '/');
+import { BundledCode } from '../../../engine/real/bundled-code.ts';
 
-/** The directory of the build that this file belongs to. */
+/** The directory of the build that this file belongs to, whether it is a module or in a bundle. */
 export const buildDirectory = fileURLToPath(new URL('../../..', import.meta.url));
 
 const room = join('sim', 'runner', 'pool');
 
-/** `worker.ts` with all its imports, bundled in one file (.ci/bundle.js). */
-export const bundleFile = join(room, 'worker.bundle.js');
+/** The directory of the bundles. It is as deep as this file's, so that `buildDirectory` is right in them. */
+export const bundleDirectory = join('sim', 'runner', 'bundle');
 
-/** `sim/cli/commands.ts` with all its imports. It lies beside the other bundle, so that both find the build. */
-export const commandsBundleFile = join(room, 'commands.bundle.js');
+/** `worker.ts` with all its imports, bundled in one file (.ci/bundle.js). */
+export const bundleFile = join(bundleDirectory, 'worker.cjs');
+
+/** `sim/cli/commands.ts` with all its imports. */
+export const commandsBundleFile = join(bundleDirectory, 'commands.cjs');
 
 /** The simulator for a browser's worker, bundled in one script (.ci/browser.js). */
 export const browserBundleFile = join('sim', 'browser', 'worker.bundle.js');
 
 /**
- * The file that the threads of a build run. It is the bundle, unless a module is newer than the bundle, or `ownFile` is
- * to be loaded: that file imports modules itself, and each module must exist once.
+ * The file that the threads of a build start with. It loads the bundle, unless a module is newer than the bundle, or
+ * `ownFile` is to be loaded: that file imports modules itself, and each module must exist once.
  */
 export function workerFileOf(build: string, ownFile?: string): URL {
-  return fileOf(build, bundleFile, join(room, 'worker.js'), ownFile !== undefined);
+  const isBundled = ownFile === undefined && isCurrent(join(build, bundleFile), build);
+  return pathToFileURL(join(build, room, isBundled ? 'bundled-worker.js' : 'worker.js'));
 }
 
-/** The file with the commands of a build. `hasOwn`: a file of the user is to be loaded, as for `workerFileOf`. */
-export function commandsFileOf(build: string, hasOwn: boolean): URL {
-  return fileOf(build, commandsBundleFile, join('sim', 'cli', 'commands.js'), hasOwn);
-}
-
-function fileOf(build: string, bundle: string, module: string, hasOwn: boolean): URL {
-  return pathToFileURL(join(build, !hasOwn && isCurrent(join(build, bundle), build) ? bundle : module));
+/**
+ * Loads the commands of a build: what `sim/cli/commands.ts` exports. `hasOwn`: a file of the user is to be loaded, as for
+ * `workerFileOf`.
+ */
+export async function loadCommands(build: string, hasOwn: boolean): Promise<object> {
+  const bundle = join(build, commandsBundleFile);
+  if (!hasOwn && isCurrent(bundle, build))
+    return new BundledCode(join(build, bundleDirectory)).load(basename(bundle));
+  return (await import(pathToFileURL(join(build, 'sim', 'cli', 'commands.js')).href)) as object;
 }
 
 function isCurrent(bundle: string, build: string): boolean {
   const madeMs = statSync(bundle, { throwIfNoEntry: false })?.mtimeMs;
   if (madeMs === undefined) return false;
   return readdirSync(build, { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.js') && !name.endsWith('.bundle.js') && !name.startsWith(commandBundle))
+    .filter((name) => name.endsWith('.js') && !name.endsWith('.bundle.js'))
     .every((name) => statSync(join(build, name)).mtimeMs <= madeMs);
 }

@@ -38,15 +38,17 @@ const { ownFile } = workerData as WorkerSetup;
 const pooledBytes = 64 * 1024;
 
 Buffer.poolSize = pooledBytes;
-// Messages that arrive meanwhile wait until a listener is attached.
-const own = await loadOwn(ownFile);
+// Messages that arrive meanwhile wait until a listener is attached. A file that cannot be loaded ends the thread.
+void loadOwn(ownFile).then(serve);
 
-port.on('message', (task: Task) => {
-  performTask(task, () => performance.now(), own).then(
-    (answer) => reply({ ok: true, answer }),
-    (error: unknown) => reply({ ok: false, failure: failureOf(error) }),
-  );
-});
+function serve(own: Awaited<ReturnType<typeof loadOwn>>): void {
+  port.on('message', (task: Task) => {
+    performTask(task, () => performance.now(), own).then(
+      (answer) => reply({ ok: true, answer }),
+      (error: unknown) => reply({ ok: false, failure: failureOf(error) }),
+    );
+  });
+}
 
 function reply(words: WorkerReply): void {
   port.postMessage(words);
