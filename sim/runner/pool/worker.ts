@@ -39,7 +39,11 @@ const pooledBytes = 64 * 1024;
 
 Buffer.poolSize = pooledBytes;
 // Messages that arrive meanwhile wait until a listener is attached. A file that cannot be loaded ends the thread.
-void loadOwn(ownFile).then(serve);
+loadOwn(ownFile).then(serve, (error: unknown) => {
+  setImmediate(() => {
+    throw error;
+  });
+});
 
 function serve(own: Awaited<ReturnType<typeof loadOwn>>): void {
   port.on('message', (task: Task) => {
