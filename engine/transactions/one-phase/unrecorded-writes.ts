@@ -14,6 +14,7 @@
  * waits, too. After such a crash another client would find the condition met again, and of the two writes the first
  * might win.
  */
+import { present } from '../../base/assert.ts';
 import { Deferred } from '../../base/deferred.ts';
 import type { LockstepError } from '../../base/errors.ts';
 import type { OpenSpan } from '../../base/request-trace.ts';
@@ -300,7 +301,9 @@ class PutWriting implements WriteListener {
     this.#spans?.ended();
     this.#durable = true;
     if (this.tentative) this.#send();
-    this.#round?.durableHere();
+    const round = present(this.#round, 'the round of an applied put');
+    round.durableHere();
+    this.#context.batches.follow(this.#xid, round);
     this.#conclude();
   }
 
@@ -442,6 +445,7 @@ class BatchWriting implements BatchListener {
     round.whenMet(this.#done);
     round.send(this.#context.parts.settings.timeoutMs * 1000);
     round.durableHere();
+    this.#context.batches.follow(this.#xid, round);
   }
 
   failed(error: LockstepError): void {
