@@ -142,7 +142,7 @@ const engineArrows = {
  * sim/check itself that a check needs, sim/evidence and engine/base. Lists of all invariants import every group.
  */
 const checkArrows = {
-  backups: ['objects', 'transactions'],
+  backups: ['objects', 'protocols', 'transactions'],
   'anti-entropy': [],
   disks: [],
   mapreduce: [],

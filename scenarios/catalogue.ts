@@ -4,6 +4,7 @@ import { presentNameOf } from '../sim/plan/former-names.ts';
 import type { Scenario } from '../sim/plan/scenario.ts';
 import { bitRot } from './bit-rot.ts';
 import { backupsAmidDecisions } from './backups-amid-decisions.ts';
+import { backupsOfRedisKeys } from './backups-of-redis-keys.ts';
 import { backupsUnderFaults } from './backups-under-faults.ts';
 import { calm } from './calm.ts';
 import { clientRetriesWithId } from './client-retries-with-id.ts';
@@ -241,6 +242,7 @@ export const scenarios: readonly Scenario[] = [
   credentialsChanged,
   backupsUnderFaults,
   backupsAmidDecisions,
+  backupsOfRedisKeys,
   backupsAbandoned,
   tombstonesRemoved,
   mergesOfRemovals,

@@ -23,7 +23,11 @@ export const readRepairOnly: Scenario = {
   stormMs: 4_000,
   calmMs: 2_000,
   settleMsMax: 40_000,
-  settings: { aae_enabled: false, hinted_handoff: false, read_repair_percent: 100 },
+  settings: {
+    ...{ aae_enabled: false, hinted_handoff: false, read_repair_percent: 100 },
+    // Reads that are traced are not batched: some are, and some are not.
+    ...{ otel_endpoint: 'http://collector:4318/v1/traces', otel_sample_ratio: 0.3 },
+  },
   // There are few reads before the end.
   invariants: { ...invariants, 'session-guarantees': 1 },
 };

@@ -16,7 +16,7 @@ export const singleNodePowerLoss: Scenario = {
   stormMs: 4_000,
   calmMs: 500,
   settleMsMax: 30_000,
-  settings: { store_segment_bytes_max: 65_536, aae_segments: 256 },
+  settings: { store_segment_bytes_max: 65_536, aae_segments: 1_048_576 },
   invariants: {
     durability: 40,
     'durable-before-ack': 10,

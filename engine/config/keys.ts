@@ -366,7 +366,7 @@ const rows = {
   aaeSegments: {
     kind: powerOfTwo,
     fallback: 65_536,
-    trial: [64, 256, 4096],
+    trial: [16, 256, 1_048_576],
     help: 'Segments of the hash tree: more find a difference closer and take more memory, 21 bytes each.',
   },
   aaeTickIntervalSeconds: {

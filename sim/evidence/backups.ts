@@ -9,10 +9,20 @@ export interface BackedUpObject {
   readonly values: readonly string[];
 }
 
+/** One key of database 0 of Redis, as a backup holds it: a value that is no tombstone, expired or not. */
+export interface BackedUpRedisKey {
+  readonly key: string;
+  readonly value: string;
+  /** When it expires by a clock that is right, in virtual microseconds; undefined: never. */
+  readonly expiresUs: number | undefined;
+}
+
 /** What a backup holds of the keys that clients use. */
 export interface BackupContents {
   readonly objects: readonly BackedUpObject[];
   readonly transactionKeys: readonly SeenKey[];
+  /** All that have a value. */
+  readonly redisKeys: readonly BackedUpRedisKey[];
   /** Transactions whose outcome the backup does not say. */
   readonly inDoubt: readonly string[];
   /** Transactions that were prepared at a node and count as aborted. */

@@ -73,6 +73,19 @@ export function watchesExpiringValue({ amount }: { readonly amount: number }): b
   return formOf(amount).isExpiring;
 }
 
+/**
+ * What the operation left under its client's watched key: `none` if it wrote nothing there, `lasting` if its value, which
+ * never expires, was certainly stored; else `doubtful`: a value that expires, or one that may not be stored.
+ */
+export function setByWatch(operation: {
+  readonly amount: number;
+  readonly replies: readonly string[];
+}): 'none' | 'lasting' | 'doubtful' {
+  const { isTouched, isExpiring } = formOf(operation.amount);
+  if (!isTouched) return isExpiring ? 'doubtful' : 'none';
+  return operation.replies[0] === '+OK' ? 'lasting' : 'doubtful';
+}
+
 function formOf(amount: number): {
   readonly isTouched: boolean;
   readonly isQueued: boolean;

@@ -181,4 +181,27 @@ export const operatorMutants: readonly Mutant[] = [
     oracles: ['backup-consistency'],
     seedsMax: 20,
   },
+  {
+    name: 'restore-applies-checks',
+    code: 'M369',
+    title: 'a restore applies what a committed branch only checks: watched keys are deleted',
+    file: 'engine/backup/restored-state.js',
+    find: 'if (operation.check)',
+    replace: 'if (operation.check && operation.ifAbsent)',
+    scenario: 'backups-of-redis-keys',
+    oracles: ['backup-consistency'],
+    seedsMax: 20,
+  },
+  {
+    name: 'backup-expiry-lost',
+    code: 'M370',
+    title: 'a value that is restored has forgotten when it expires',
+    file: 'engine/backup/restored-state.js',
+    find: 'object = applyPending(object, write);',
+    replace:
+      'object = applyPending(object, write);\n        object &&= { ...object, siblings: object.siblings.map((one) => ({ ...one, meta: [] })) };',
+    scenario: 'backups-of-redis-keys',
+    oracles: ['backup-consistency'],
+    seedsMax: 5,
+  },
 ];

@@ -13,15 +13,20 @@ import { textOf } from '../../engine/base/ids.ts';
 import { unpackKey } from '../../engine/base/object-key.ts';
 import { sleep } from '../../engine/io/clock.ts';
 import type { Io } from '../../engine/io/io.ts';
+import { expiryOf, newestValue } from '../../engine/replica/object/expiry.ts';
+import type { Sibling } from '../../engine/replica/object/object.ts';
 import { decodeObject, liveSiblings, resolveToNewest } from '../../engine/replica/object/object.ts';
-import type { BackedUpObject, BackupContents, BackupRecord } from '../evidence/backups.ts';
+import type { BackedUpObject, BackedUpRedisKey, BackupContents, BackupRecord } from '../evidence/backups.ts';
 import type { SeenKey } from '../evidence/transactions.ts';
 import type { PlanBackup } from '../plan/plan.ts';
+import { epochMs } from '../world/core/clock.ts';
 import { HttpClient } from '../world/http/http-client.ts';
 import type { LoadCluster } from './load-world.ts';
 import { readTag } from './traced-value.ts';
 import { parseValue } from './transaction-client.ts';
 
+/** The bucket of database 0 of Redis. */
+const redisBucket = 'redis';
 const timeoutUs = 5_000_000;
 /** Slow enough that faults strike while segments are copied. */
 const pace = { bytesPerSecond: 500_000, askingShare: 1 };
@@ -126,11 +131,17 @@ export class BackupOperator {
   async #read(state: RestoredState): Promise<BackupContents> {
     const { objects, transactionKeys } = this.#context;
     const values = new Map<string, readonly Uint8Array[]>();
+    const redisKeys: BackedUpRedisKey[] = [];
     for await (const { key, bytes } of state.objects(() => true)) {
       const place = unpackKey(key);
       if (place === undefined) continue;
       const name = `${textOf(place.bucket)}/${textOf(place.key)}`;
       const object = decodeObject(bytes);
+      if (textOf(place.bucket) === redisBucket) {
+        const newest = newestValue(object);
+        if (newest !== undefined) redisKeys.push(redisKeyOf(textOf(place.key), newest));
+        continue;
+      }
       const siblings = liveSiblings(objects.get(name) === true ? object : resolveToNewest(object));
       values.set(
         name,
@@ -146,6 +157,7 @@ export class BackupOperator {
         const [value] = values.get(key) ?? [];
         return { key, value: value === undefined ? undefined : parseValue(value) };
       }),
+      redisKeys,
       inDoubt: state.decided.inDoubt,
       aborted: state.decided.aborted,
       unreadable: state.unreadable.keys,
@@ -161,6 +173,12 @@ export class BackupOperator {
       return http.request(cluster.address(name, 'http'), request, timeoutUs);
     });
   }
+}
+
+function redisKeyOf(key: string, sibling: Sibling): BackedUpRedisKey {
+  const expiresAtMs = expiryOf(sibling);
+  const expiresUs = expiresAtMs === 0 ? undefined : (expiresAtMs - epochMs) * 1000;
+  return { key, value: Buffer.from(sibling.value).toString('latin1'), expiresUs };
 }
 
 /** Why the work failed; empty if it did not. */

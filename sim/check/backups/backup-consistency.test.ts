@@ -12,6 +12,7 @@ import { checkBackups } from './backup-consistency.ts';
 const empty: BackupContents = {
   objects: [],
   transactionKeys: [],
+  redisKeys: [],
   inDoubt: [],
   aborted: [],
   unreadable: 0,
@@ -32,7 +33,7 @@ const of = (...values: string[]): Pick<BackupContents, 'objects'> => ({ objects:
 function complaint(record: BackupRecord, history = [putAt(10, 'old'), putAt(105, 'new')]): string {
   const evidence = {
     ...{ backups: [record], history, diskLosses: wholeDisks, prunings: nothingPruned },
-    transactions: undefined,
+    ...{ transactions: undefined, redis: [], clockErrors: new Map() },
   };
   return checkBackups(evidence).reasons[0] ?? '';
 }
@@ -103,6 +104,7 @@ describe('transactions of a backup', () => {
       diskLosses: wholeDisks,
       prunings: nothingPruned,
       transactions,
+      ...{ redis: [], clockErrors: new Map() },
     }).ok;
   }
 
@@ -164,6 +166,7 @@ describe('a branch that an operator has committed', () => {
       ...{ history: [], diskLosses: wholeDisks, prunings: nothingPruned },
       backups: [backup(contents)],
       transactions,
+      ...{ redis: [], clockErrors: new Map() },
     }).ok;
   };
 

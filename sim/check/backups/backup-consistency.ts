@@ -11,6 +11,8 @@
  * - a transaction of which an operator has committed a branch counts as committed, until that branch hears its
  *   coordinator.
  *
+ * `redis-in-backups.ts` judges the keys of Redis clients and their expiries.
+ *
  * Taken or not, a backup that is over has asked each node to let its writes go on and to release what it had pinned, and
  * a node that has answered lets them.
  *
@@ -22,6 +24,7 @@ import type { LeaseRecord } from '../../evidence/backup-leases.ts';
 import type { BackupContents, BackupRecord } from '../../evidence/backups.ts';
 import { byKey, isWrite } from '../../evidence/history.ts';
 import type { History, Operation, ReadOperation, WriteOperation } from '../../evidence/history.ts';
+import type { RedisRecord } from '../../evidence/redis.ts';
 import type { Prunings } from '../../evidence/prunings.ts';
 import type { TransactionHistory, TransactionRecord } from '../../evidence/transactions.ts';
 import type { DiskLosses } from '../objects/disk-losses.ts';
@@ -30,7 +33,9 @@ import { checkRead } from '../objects/durability.ts';
 import { checkIsolation } from '../transactions/isolation.ts';
 import { checkTransactionValues } from '../transactions/transaction-values.ts';
 import type { TransactionFindings } from '../transactions/transactions.ts';
+import type { ClockErrors } from '../protocols/redis-expiry.ts';
 import { checkLeases } from './backup-leases.ts';
+import { checkRedisInBackup } from './redis-in-backups.ts';
 import { invariant } from '../invariant.ts';
 import type { CheckReport } from '../report.ts';
 import { joinReports, Tally } from '../report.ts';
@@ -44,6 +49,8 @@ export interface BackupEvidence {
   readonly diskLosses: DiskLosses;
   readonly prunings: Prunings;
   readonly transactions: TransactionFindings | undefined;
+  readonly redis: readonly RedisRecord[];
+  readonly clockErrors: ClockErrors;
 }
 
 /** A backup that was taken and read back. */
@@ -67,6 +74,8 @@ export function checkBackups({
   diskLosses,
   prunings,
   transactions,
+  redis,
+  clockErrors,
 }: Omit<BackupEvidence, 'leases'>): CheckReport {
   const tally = new Tally('backup-consistency');
   const operations = byKey(history);
@@ -97,6 +106,8 @@ export function checkBackups({
     const excuses = { diskLosses, prunings };
     for (const { key, values } of contents.objects)
       checkObject(readIn(backup, key, values, sinceUs), operations.get(key) ?? [], excuses, tally);
+    const mixed = transactions?.mixedByOperator ?? new Set<string>();
+    checkRedisInBackup(backup, { redis, clockErrors, diskLosses, mixed }, tally);
     if (transactions === undefined) continue;
     parts.push(...checkTransactions(backup, sinceUs, transactions));
     checkOperatorCommits(backup, transactions.steps, diskLosses, tally);

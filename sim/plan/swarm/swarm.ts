@@ -93,6 +93,12 @@ const edgePercent = 25;
 /** Chance in a hundred that contexts of siblings have few entries at most; in half of these runs they are pruned. */
 const contextsPercent = 40;
 
+/** Settings of a run whose nodes trace requests. No span leaves the world: the host keeps and judges it. */
+const tracing = { otel_endpoint: 'http://collector:4318/v1/traces' } as const;
+
+/** Shares of the requests that are traced, by turns; reads that are traced are not batched. */
+const sampleRatios: readonly (number | undefined)[] = [...Array<undefined>(6), 1, 0.2];
+
 /** Most members of a cluster. */
 const membersMax = 9;
 
@@ -345,6 +351,9 @@ function settingsOf({
   if (needs !== '') given['bucket_needs'] = needs;
   if (edges) given['tokens_at_keys'] = true;
   if (contexts !== undefined) given['sibling_contexts'] = contexts.limits;
+  // The last digits of `loser` choose a member; no other draw of the seed depends on the others.
+  const ratio = sampleRatios[Math.floor(loser / 1_000) % sampleRatios.length];
+  if (ratio !== undefined) Object.assign(given, { ...tracing, otel_sample_ratio: ratio });
   return given;
 }
 
