@@ -68,6 +68,8 @@ export const equivalentMutants: Readonly<Record<string, string>> = {
     'an exchange that begins during the farewell ends with the links, and the close stops the scheduler and waits for it',
   'boundary-87149748':
     'where a node alone owns an object, its quorum lacks nothing, and there is no other owner to ask',
+  'drop-await-9d3ec00b':
+    'the outputs are synced and stay, and the store takes no more writes: nothing depends on when their handles are closed',
   'boundary-40218916': 'the incarnation number of a node that runs is 1 or more',
 };
 
