@@ -70,6 +70,7 @@ export const equivalentMutants: Readonly<Record<string, string>> = {
     'where a node alone owns an object, its quorum lacks nothing, and there is no other owner to ask',
   'drop-await-9d3ec00b':
     'the outputs are synced and stay, and the store takes no more writes: nothing depends on when their handles are closed',
+  'boundary-b46e29fa': 'where the suspects fill whole windows, an empty window more is repaired',
   'boundary-40218916': 'the incarnation number of a node that runs is 1 or more',
 };
 
