@@ -36,6 +36,7 @@ import { hintStoreFails } from './hint-store-fails.ts';
 import { hintsOverClockJumps } from './hints-over-clock-jumps.ts';
 import { hintsOnly } from './hints-only.ts';
 import { readRepairOnly } from './read-repair-only.ts';
+import { bucketsThatConfirmAbsences } from './buckets-that-confirm-absences.ts';
 import { readsThatMustAgree } from './reads-that-must-agree.ts';
 import { hintsForALostNode } from './hints-for-a-lost-node.ts';
 import { hintsThatOwnersRefuse } from './hints-that-owners-refuse.ts';
@@ -253,6 +254,7 @@ export const scenarios: readonly Scenario[] = [
   hintStoreFails,
   readRepairOnly,
   readsThatMustAgree,
+  bucketsThatConfirmAbsences,
   hintHolderLeaves,
   hintsForALostNode,
   hintsThatOwnersRefuse,

@@ -332,9 +332,9 @@ export const oracleMutants: readonly Mutant[] = [
     file: 'engine/api/pbc/object-calls.js',
     find: 'notFoundOk: message.notfound_ok ?? bucket.notfoundOk,',
     replace: 'notFoundOk: message.notfound_ok ?? bucket.allowMult !== undefined,',
-    scenario: 'swarm',
+    scenario: 'buckets-that-confirm-absences',
     oracles: ['quorum-intersection'],
-    seedsMax: 30,
+    seedsMax: 5,
   },
   {
     name: 'script-reads-key-loaded-without-value',
