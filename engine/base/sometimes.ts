@@ -135,6 +135,8 @@ export const rareBranches = {
   'transaction.orphan': 'a branch learns that its coordinator lost the transaction',
   'transaction.orphans-let-go': 'applied branches of a coordinator that is not a member are released',
   'transaction.other-branches-asked': 'a branch asks the other branches because its coordinator is silent',
+  'transaction.owner-joined-amid-put':
+    'a single put reaches members that begin to take its key over while it becomes durable',
   'transaction.owner-joined-meanwhile':
     'members begin to take keys over while a transaction’s batch on them is being written',
   'transaction.part-handed-to-replacement':

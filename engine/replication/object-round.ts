@@ -87,7 +87,7 @@ export class ObjectRound {
 
   #sendLate(member: Member): void {
     if (member.node === this.#parts.self.node) return;
-    sometimes('transaction.owner-joined-meanwhile');
+    sometimes('transaction.owner-joined-amid-put');
     this.isCalm = false;
     this.#late ??= new Set();
     this.#late.add(member.node);

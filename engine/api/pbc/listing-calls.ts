@@ -1,7 +1,7 @@
 /**
  * Parses and answers listings of the binary protocol. Keys of a bucket come as a stream of frames, the last of which is
- * marked `done`. Buckets of a type come in one frame of bounded size, or as a stream if the client asks for it. Each frame is made when
- * the client has taken the previous one.
+ * marked `done`. Buckets of a type come in one frame of bounded size, or as a stream if the client asks for it. Each
+ * frame is made when the client has taken the previous one.
  */
 import { LockstepError } from '../../base/errors.ts';
 import type { ByteString } from '../../base/ids.ts';
