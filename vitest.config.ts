@@ -4,7 +4,7 @@ import { BaseSequencer } from 'vitest/node';
 
 import { compilerFlags } from './sim/runner/pool/compiler-flags.ts';
 
-/** Files that take longest, so that none of them is left over when the other workers have nothing to do any more. */
+/** Files that take longest, so that none of them is left over when the other worker has nothing to do any more. */
 const longest = [
   'scenarios/scenarios.test.ts',
   'scenarios/kept-plans.test.ts',
@@ -30,8 +30,7 @@ export default defineConfig({
     include: ['{engine,sim,scenarios,reports}/**/*.test.ts'],
     setupFiles: ['.ci/properties.js'],
     pool: 'forks',
-    // One more than the machine of CI has processors: many tests wait for processes, sockets and timers.
-    maxWorkers: 3,
+    maxWorkers: 2,
     // Modules keep no state (sim/runner/run.test.ts), so one loaded and warm engine serves all files of a worker: 0.72 of the time.
     isolate: false,
     // Runs make much garbage that dies at once: with room for it from the beginning less is copied: 0.96 of the time.
