@@ -10,9 +10,9 @@
  * - A key that its client watches is written by that client alone. It holds what the client wrote last, and whether that
  *   expires. Transactions only check it: a restore that applied their checks would delete it.
  *
- * Skipped: everything if clients send FLUSHALL, or if a disk has lost data or may have lost what was not synced, keys of transactions that an
- * operator's decision left with two outcomes, and keys with a write that is in progress at the moment, or of unknown
- * outcome.
+ * Skipped: everything if clients send FLUSHALL, or if a disk has lost data or may have lost what was not synced; keys of
+ * transactions that an operator's decision left with two outcomes; and keys with a write that is in progress at the
+ * moment, or of unknown outcome.
  */
 import type { BackedUpRedisKey, BackupContents, BackupRecord } from '../../evidence/backups.ts';
 import type { RedisRecord } from '../../evidence/redis.ts';

@@ -4,7 +4,10 @@ import type { NeedProperty } from '../bucket-needs.ts';
 /** One run in so many has such properties. */
 const runsFor = 3;
 
-/** What may be drawn of each; an empty text leaves the engine's default. `pr` and `node_confirms` never exceed what reads need that state a quorum. */
+/**
+ * What may be drawn of each; an empty text leaves the engine's default. `pr` and `node_confirms` never exceed what reads
+ * need that state a quorum.
+ */
 const words: readonly (readonly [NeedProperty, readonly string[]])[] = [
   ['r', ['', 'one', 'quorum', 'all', 'all']],
   ['w', ['', 'one', 'quorum', 'all', 'all']],
