@@ -26,7 +26,7 @@ import type { LocalReplica } from './repair.ts';
 import { RepairScheduler } from './repair.ts';
 import type { PeerRecord, SchedulerOptions } from './scheduler.ts';
 import { Scheduler } from './scheduler.ts';
-import { ownsTokens, sharedRanges } from './shared-ranges.ts';
+import { ownsTokens, sharedRanges, wholeSegments } from './shared-ranges.ts';
 import { dirtyDamaged, loadSnapshotWithMetrics, saveSnapshotWithMetrics } from './snapshot.ts';
 import type { SnapshotShape } from './snapshot-file.ts';
 import { Throttle } from './throttle.ts';
@@ -195,7 +195,7 @@ export class AntiEntropy {
     const segmentsIn = ({ first, last }: TokenRange): number =>
       tree.segmentOf(last) - tree.segmentOf(first) + 1;
     const peers = this.#parts.peers().map((peer) => {
-      const shared = this.#shared(peer.node);
+      const shared = wholeSegments(tree, this.#shared(peer.node));
       const sharedSegments = shared.reduce((sum, range) => sum + segmentsIn(range), 0);
       const dirtySegments = shared.reduce((sum, range) => sum + tree.dirtyCountIn(range), 0);
       return { ...(scheduler.record(peer.node) ?? unknownPeer), peer, sharedSegments, dirtySegments };
@@ -258,7 +258,7 @@ export class AntiEntropy {
     const isClean = tree.dirtyCountIn(wholeRing) === 0;
     const gone = new Set(this.#measured);
     for (const { node, index } of this.#parts.peers()) {
-      const shared = isClean ? nothing : this.#shared(node);
+      const shared = isClean ? nothing : wholeSegments(tree, this.#shared(node));
       const dirty = shared.reduce((sum, range) => sum + tree.dirtyCountIn(range), 0);
       this.#parts.metrics.setDirtySegments(index, dirty);
       gone.delete(index);

@@ -5,8 +5,8 @@ import type { NodeId, Token } from '../base/ids.ts';
 import { parseNodeId } from '../base/ids.ts';
 import { tokensOfNode } from '../cluster/ring/token.ts';
 import { Ring } from '../cluster/ring/ring.ts';
-import { sharedRanges } from './shared-ranges.ts';
-import { wholeRing } from './tree.ts';
+import { sharedRanges, wholeSegments } from './shared-ranges.ts';
+import { Tree, wholeRing } from './tree.ts';
 
 const node = (name: string): NodeId => present(parseNodeId(name), name);
 
@@ -44,4 +44,23 @@ test('tokens are shared exactly by the nodes that both own them', () => {
     }
     expect(ranges).toEqual(sharedRanges(ring, right).get(left) ?? []);
   }
+});
+
+test('ranges that touch the same segment count it once', () => {
+  const tree = new Tree(4);
+  const segment = 2 ** 28;
+  const ranges = [
+    { first: 1, last: 2 },
+    { first: 5, last: segment + 1 },
+    { first: segment + 9, last: segment + 10 },
+    { first: 9 * segment, last: 9 * segment },
+  ];
+  const whole = wholeSegments(tree, ranges);
+  expect(whole).toEqual([
+    { first: 0, last: 2 * segment - 1 },
+    { first: 9 * segment, last: 10 * segment - 1 },
+  ]);
+  const counted = (of: readonly { first: number; last: number }[]): number =>
+    of.reduce((sum, range) => sum + tree.dirtyCountIn(range), 0);
+  expect([counted(whole), counted(ranges)]).toEqual([3, 5]);
 });

@@ -1,7 +1,7 @@
 /** Computes which tokens two nodes both own: the ranges that an exchange between them may compare. */
 import type { NodeId, Token } from '../base/ids.ts';
 import type { Ring } from '../cluster/ring/ring.ts';
-import type { TokenRange } from './tree.ts';
+import type { TokenRange, Tree } from './tree.ts';
 import { wholeRing } from './tree.ts';
 
 /** Whether the node owns tokens of the ring: one that joins does not yet. */
@@ -26,6 +26,25 @@ export function sharedRanges(ring: Ring, self: NodeId): ReadonlyMap<NodeId, read
     first = last + 1;
   }
   return shared;
+}
+
+/**
+ * Widens ranges, which are in order, to the segments that they touch, each of which is in one of the results: two ranges
+ * may touch the same segment.
+ */
+export function wholeSegments(
+  tree: Pick<Tree, 'segmentOf' | 'rangeOf'>,
+  ranges: readonly TokenRange[],
+): readonly TokenRange[] {
+  const whole: { first: number; last: number }[] = [];
+  for (const range of ranges) {
+    const { first } = tree.rangeOf(tree.segmentOf(range.first));
+    const { last } = tree.rangeOf(tree.segmentOf(range.last));
+    const before = whole.at(-1);
+    if (before !== undefined && first <= before.last) before.last = last;
+    else whole.push({ first, last });
+  }
+  return whole;
 }
 
 function extend(
