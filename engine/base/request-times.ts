@@ -17,7 +17,7 @@ export class RequestTimes {
   bucket: ByteString | undefined;
   /** The request's span, from its arrival to its answer; undefined if the request is not traced. */
   readonly span: OpenSpan | undefined;
-  /** The code of the error that a step of a traced request failed with last. */
+  /** The code of the error that the request was answered with, or that a step of a traced one failed with last. */
   failure: string | undefined;
   /** From the arrival to the first dispatch: parsing, and waiting behind other requests of the connection or the key. */
   waitUs = 0;

@@ -183,11 +183,15 @@ async function serve(
   parts.observer.received(purpose);
   try {
     const place = placeOf(request, form);
-    if (!isKnown(parts, place.type)) return unknownType(place.type);
     if (times !== undefined) times.bucket = place.bucket;
-    return await handler(parts, request, place, keyOf(request), times);
+    const answer = isKnown(parts, place.type)
+      ? await handler(parts, request, place, keyOf(request), times)
+      : unknownType(place.type);
+    if (times !== undefined && answer.failure !== undefined) times.failure = answer.failure.code;
+    return answer;
   } catch (caught) {
     const error = asLockstepError(caught);
+    if (times !== undefined) times.failure = error.code;
     if (error.code === 'Internal') reportFailure(parts.io.log, error, request);
     return answerOf(error, purpose);
   } finally {

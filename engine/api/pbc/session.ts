@@ -231,6 +231,7 @@ export class Session extends ClientSession<Call, Exchange> {
       const purpose = isStreamed(call) || (concernsObjects(call) && reads(call)) ? 'read' : 'write';
       const error = asLockstepError(caught);
       outcome = error.code;
+      if (exchange.times !== undefined) exchange.times.failure = error.code;
       reply = this.#errorReply(error, purpose);
     }
     if (isAdmins(call.kind)) this.#caller.audit(`${call.kind}Req`, outcome);

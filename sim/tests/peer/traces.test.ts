@@ -89,6 +89,17 @@ describe('a traced put', () => {
   });
 });
 
+test.each([
+  ['/types/nowhere/buckets/b/keys/k', 404, 'NotFound'],
+  ['/buckets/b/keys/k?w=seven', 400, 'BadRequest'],
+])(
+  'a traced put to %s, refused before it is dispatched, is one span with the reason',
+  async (path, status, failure) => {
+    expect(await traced('PUT', path, `00-${traceId}-${callerId}-01`, 'value')).toBe(status);
+    expect(spans().map(({ span }) => [span.name, span.failure])).toEqual([['client', failure]]);
+  },
+);
+
 test('a traced read has a span of each replica that it asks, and no sync', async () => {
   await traced('PUT', '/buckets/b/keys/k?w=all', `00-${traceId}-${callerId}-00`, 'value');
   expect(spans()).toEqual([]);
