@@ -4,6 +4,7 @@
  * requests, on its open connections and on new ones, must be refused. A client of another credential must notice nothing.
  * When the fault is over the operator puts the credential back, and its client connects as before.
  */
+import type { Reply } from '../../engine/api/redis/reply-reader.ts';
 import type { Credential } from '../../engine/auth/credentials.ts';
 import { digestOf } from '../../engine/auth/credentials.ts';
 import type { Io } from '../../engine/io/io.ts';
@@ -136,7 +137,7 @@ export class CredentialOperator {
     let isPublished = false;
     try {
       const connection = await RedisConnection.open(io, port, timeoutUs);
-      const exchange = await connection.ask([['PUBLISH', channel, 'news']], timeoutUs);
+      const exchange = await connection.ask([['PUBLISH', channel, asked]], timeoutUs);
       isPublished = exchange.kind === 'answered' && exchange.answer[0]?.kind === 'integer';
       connection.close();
     } catch {
@@ -144,8 +145,8 @@ export class CredentialOperator {
     }
     if (subscriber === undefined || !isPublished) return;
     await sleep(io.clock, arrivalUs);
-    // The first reply is that of SUBSCRIBE; the node may end the connection with an error.
-    const isHeard = subscriber.replies.slice(1).some(({ reply }) => reply.kind === 'array');
+    // What was published elsewhere, before this node's change, the subscriber may hear.
+    const isHeard = subscriber.replies.some(({ reply }) => isMessage(reply, asked));
     const heard = isHeard ? 'message' : 'silence';
     this.#add(node, life, asked, 'silence', heard);
   }
@@ -216,6 +217,11 @@ export class CredentialOperator {
       return error instanceof NotLetIn ? 'Unauthorized' : undefined;
     }
   }
+}
+
+function isMessage(reply: Reply, text: string): boolean {
+  const last = reply.kind === 'array' ? reply.items.at(-1) : undefined;
+  return last?.kind === 'bulk' && last.bytes.toString() === text;
 }
 
 function pbAsking(connection: PbConnection): Asking {
