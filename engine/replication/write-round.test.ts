@@ -40,7 +40,8 @@ class Harness implements PeerLinks {
   outcome = 'open';
   #listener: WriteListener | undefined;
 
-  constructor(away: readonly string[] = []) {
+  /** `isRead`: the key is read before the write is applied; `apply` does that. */
+  constructor(away: readonly string[] = [], isRead = false) {
     const [self = member('', '')] = members;
     const ring = new Ring(members);
     const view = {
@@ -63,7 +64,7 @@ class Harness implements PeerLinks {
       replica: {
         coordinate: (_: unknown, listener: WriteListener): 'ok' => {
           this.#listener = listener;
-          listener.applied({ context: emptyVector, siblings: [] }, Buffer.from('object'));
+          if (!isRead) this.apply();
           return 'ok';
         },
       },
@@ -82,6 +83,10 @@ class Harness implements PeerLinks {
       failed: (error: LockstepError): void => void (this.outcome = error.code),
     };
     new WriteRound(parts, write, new KeyPlacement(token, ring), plan, end).run(timeoutUs);
+  }
+
+  apply(): void {
+    this.#listener?.applied({ context: emptyVector, siblings: [] }, Buffer.from('object'));
   }
 
   get asked(): readonly string[] {
@@ -108,6 +113,16 @@ describe('a write whose owners change while it is under way', () => {
     expect(await harness.hear('a1')).toBe('open');
     harness.pending = [member('j', 'r1')];
     expect(harness.asked).toEqual(['a2', 'a3']);
+    expect(await harness.hear('a2')).toBe('open');
+    expect(harness.asked).toEqual(['a2', 'a3', 'j']);
+    expect(await harness.hear('j')).toBe('acknowledged');
+  });
+
+  it('asks a new owner, too, that came while the key was read from the disk', async () => {
+    const harness = new Harness([], true);
+    harness.pending = [member('j', 'r1')];
+    harness.apply();
+    expect(await harness.hear('a1')).toBe('open');
     expect(await harness.hear('a2')).toBe('open');
     expect(harness.asked).toEqual(['a2', 'a3', 'j']);
     expect(await harness.hear('j')).toBe('acknowledged');

@@ -84,6 +84,8 @@ export class WriteRound implements WriteListener {
   run(timeoutUs: number): void {
     this.#timeoutUs = timeoutUs;
     this.#deadline = this.#parts.clock.after(timeoutUs, () => this.expire());
+    // Now, not once the key has been read: a member that begins to take it over meanwhile must be asked.
+    this.#noteAway();
     const outcome = this.#parts.replica.coordinate(this.#write, this);
     if (outcome !== 'ok') this.failed(refusal(outcome));
   }
@@ -170,18 +172,18 @@ export class WriteRound implements WriteListener {
       this.#fail(roundError(this.#failures, this.#tally.describeReach(), { votes: this.#tally.votes() }));
   }
 
+  /** Notes the replicas that the plan does not ask. */
+  #noteAway(): void {
+    const { ring, pending } = this.#parts;
+    for (const member of this.#place.in(ring())) if (!this.#asked(member)) this.#away.push(member);
+    for (const member of pending(this.#write.token)) if (!this.#asked(member)) this.#away.push(member);
+  }
+
   /** Stores hints for the replicas that the plan does not ask. */
   #hintUnreachable(): void {
     const { ring, pending } = this.#parts;
-    const { token } = this.#write;
-    for (const member of this.#place.in(ring())) this.#missUnlessAsked(member);
-    for (const member of pending(token)) this.#missUnlessAsked(member);
-  }
-
-  #missUnlessAsked(member: Member): void {
-    if (this.#asked(member)) return;
-    this.#away.push(member);
-    this.#hint(member);
+    for (const member of this.#place.in(ring())) if (!this.#asked(member)) this.#hint(member);
+    for (const member of pending(this.#write.token)) if (!this.#asked(member)) this.#hint(member);
   }
 
   #asked(member: Member): boolean {
