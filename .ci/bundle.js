@@ -47,7 +47,7 @@ async function bundle(target, ...programs) {
       for (const directory of moduleIds.map(packageOf)) if (directory !== undefined) packages.add(directory);
     }
   writeFileSync(join(made, 'LICENSES.txt'), [...packages].toSorted().map(licenseOf).join('\n'));
-  // Another command may run what is there: it has read it at its start.
+  // A command that starts meanwhile finds the old files, none (and runs the modules), or the new ones.
   rmSync(target, { recursive: true, force: true });
   renameSync(made, target);
 }

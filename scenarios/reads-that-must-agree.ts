@@ -1,5 +1,5 @@
 import type { Scenario } from '../sim/plan/scenario.ts';
-import { everyday, invariants } from './shared.ts';
+import { cutOffInTurn, everyday } from './shared.ts';
 
 /** Two replicas, of which a quorum is both, and neither hints nor sweeps: many reads find copies that differ. */
 export const readsThatMustAgree: Scenario = {
@@ -19,25 +19,6 @@ export const readsThatMustAgree: Scenario = {
     read: { DC_SAFE_QUORUM: 60, DC_EACH_SAFE_QUORUM: 40 },
     write: { DC_ONE: 80, DC_QUORUM: 20 },
   },
-  faults: [
-    { kind: 'network-partition', count: [2, 5], forUs: [300_000, 1_200_000], sideMax: 1, always: true },
-    { kind: 'process-crash', count: [0, 2], forUs: [100_000, 800_000] },
-    { kind: 'connection-reset', count: [0, 4] },
-  ],
-  stormMs: 4_000,
-  calmMs: 2_000,
-  settleMsMax: 40_000,
+  ...cutOffInTurn,
   settings: { aae_enabled: false, hinted_handoff: false, read_repair_percent: 10 },
-  invariants: {
-    ...invariants,
-    durability: 5,
-    'durable-before-ack': 2,
-    causality: 20,
-    convergence: 5,
-    'quorum-intersection': 10,
-    'session-guarantees': 0,
-    liveness: 3,
-    'no-ambient-time': 2,
-    'no-silent-failures': 2,
-  },
 };

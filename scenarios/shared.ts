@@ -47,6 +47,33 @@ export const jobLoad: JobLoad = {
 /** The invariants that hold in every scenario, with the floors of their rows. */
 export const invariants: Scenario['invariants'] = everydayFloors();
 
+/**
+ * One replica after the other is cut off for a while and misses writes, in a cluster so small that a run compares less
+ * than an everyday one.
+ */
+export const cutOffInTurn: Pick<Scenario, 'faults' | 'stormMs' | 'calmMs' | 'settleMsMax' | 'invariants'> = {
+  faults: [
+    { kind: 'network-partition', count: [2, 5], forUs: [300_000, 1_200_000], sideMax: 1, always: true },
+    { kind: 'process-crash', count: [0, 2], forUs: [100_000, 800_000] },
+    { kind: 'connection-reset', count: [0, 4] },
+  ],
+  stormMs: 4_000,
+  calmMs: 2_000,
+  settleMsMax: 40_000,
+  invariants: {
+    ...invariants,
+    durability: 5,
+    'durable-before-ack': 2,
+    causality: 20,
+    convergence: 5,
+    'quorum-intersection': 10,
+    'session-guarantees': 0,
+    liveness: 3,
+    'no-ambient-time': 2,
+    'no-silent-failures': 2,
+  },
+};
+
 /** For scenarios in which members join or leave. */
 export const invariantsOnTheMove: Scenario['invariants'] = {
   durability: 30,

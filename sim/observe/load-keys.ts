@@ -2,9 +2,7 @@
 import { textOf } from '../../engine/base/ids.ts';
 import type { PackedKey } from '../../engine/base/object-key.ts';
 import { unpackKey } from '../../engine/base/object-key.ts';
-import { objectBuckets } from '../plan/plan.ts';
-
-const redisBucket = 'redis';
+import { objectBuckets, redisBucket } from '../plan/plan.ts';
 
 /** A client of single keys writes it. */
 export function isOfObjectLoad(key: PackedKey): boolean {

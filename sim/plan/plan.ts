@@ -284,6 +284,9 @@ export function isRepairedFirst({ repairedBy, floors }: Pick<Plan, 'repairedBy' 
 /** The buckets of the single-key load. */
 export const objectBuckets: readonly string[] = ['siblings', 'newest'];
 
+/** The bucket of database 0 of Redis. */
+export const redisBucket = 'redis';
+
 /** The bucket and key of a key's number, and whether the bucket keeps siblings. */
 export function keyOf(
   plan: Plan,

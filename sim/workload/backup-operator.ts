@@ -19,14 +19,13 @@ import { decodeObject, liveSiblings, resolveToNewest } from '../../engine/replic
 import type { BackedUpObject, BackedUpRedisKey, BackupContents, BackupRecord } from '../evidence/backups.ts';
 import type { SeenKey } from '../evidence/transactions.ts';
 import type { PlanBackup } from '../plan/plan.ts';
+import { redisBucket } from '../plan/plan.ts';
 import { epochMs } from '../world/core/clock.ts';
 import { HttpClient } from '../world/http/http-client.ts';
 import type { LoadCluster } from './load-world.ts';
 import { readTag } from './traced-value.ts';
 import { parseValue } from './transaction-client.ts';
 
-/** The bucket of database 0 of Redis. */
-const redisBucket = 'redis';
 const timeoutUs = 5_000_000;
 /** Slow enough that faults strike while segments are copied. */
 const pace = { bytesPerSecond: 500_000, askingShare: 1 };

@@ -53,8 +53,8 @@ export function isByNodes(kind: Wanted['kind'], key = 0): boolean {
 }
 
 /**
- * How many replicas must answer that they lack the key before the client is told so, if the request, or the bucket, wants
- * absences confirmed; undefined if not.
+ * How many replicas must answer that they lack the key before the node answers "not found", if the request, or the
+ * bucket, wants absences confirmed; undefined if not.
  */
 export function confirmingNeed(
   { absence }: Pick<Wanted, 'absence'>,
