@@ -32,7 +32,8 @@ export class JobContext {
   readonly bytesMax: number;
   /** Most values that a reduce function sees at once, besides its own earlier results. */
   readonly batchMax: number;
-  readonly #ended = new Deferred<never>();
+  /** One for each `orEnd` under way. A promise that lasts as long as the job would hold the result of every wait. */
+  readonly #waits = new Set<Deferred<never>>();
   #end: LockstepError | undefined;
 
   constructor(
@@ -49,8 +50,6 @@ export class JobContext {
     this.deadlineUs = limits.deadlineUs;
     this.bytesMax = limits.bytesMax;
     this.batchMax = limits.batchMax;
-    // Waiting stages receive the rejection; if there is none, it must not count as unhandled.
-    this.#ended.promise.catch(() => undefined);
   }
 
   /** Runs a phase on this node with the job's module versions; over this node's objects unless `store` is given. */
@@ -83,12 +82,19 @@ export class JobContext {
   finish(why: LockstepError): void {
     if (this.#end !== undefined) return;
     this.#end = why;
-    this.#ended.reject(why);
+    for (const wait of this.#waits) wait.reject(why);
   }
 
   /** Settles as the promise, or rejects with the job's end if that comes first. */
-  orEnd<T>(promise: Promise<T>): Promise<T> {
-    return Promise.race([promise, this.#ended.promise]);
+  async orEnd<T>(promise: Promise<T>): Promise<T> {
+    const wait = new Deferred<never>();
+    if (this.#end === undefined) this.#waits.add(wait);
+    else wait.reject(this.#end);
+    try {
+      return await Promise.race([promise, wait.promise]);
+    } finally {
+      this.#waits.delete(wait);
+    }
   }
 
   /** Throws the job's end if it has ended, or `Timeout` past the deadline. */
