@@ -59,6 +59,8 @@ function sumOf(values: readonly Json[]): readonly Json[] {
     if (typeof value !== 'number') throw new FunctionError(`a sum is of numbers, not ${describe(value)}`);
     total += value;
   }
+  // JSON between nodes, and to the client, has no word for an infinite number.
+  if (!Number.isFinite(total)) throw new FunctionError('the sum is too large for a number of JSON');
   return [total];
 }
 
@@ -108,8 +110,9 @@ function union(values: readonly Json[]): readonly Json[] {
 function integers(values: readonly Json[]): readonly Json[] {
   return values.map((value) => {
     if (typeof value === 'number') return value;
-    if (typeof value === 'string' && /^[+-]?\d+$/.test(value)) return Number(value);
-    throw new FunctionError(`an integer is written in digits, not as ${describe(value)}`);
+    const isWhole = typeof value === 'string' && /^[+-]?\d+$/.test(value);
+    if (isWhole && Number.isFinite(Number(value))) return Number(value);
+    throw new FunctionError(`an integer is written in digits, and fits a double; this is ${describe(value)}`);
   });
 }
 

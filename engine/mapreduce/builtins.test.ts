@@ -51,6 +51,17 @@ describe('built-in reduce functions', () => {
     );
   });
 
+  test('refuse a number beyond a double', () => {
+    const run = (name: string, values: Json[]): unknown => builtinReduces.get(name)?.reduce(values, undefined);
+    const most = Number.MAX_VALUE;
+    expect(run('reduce_sum', [most, -most, most])).toEqual([most]);
+    for (const name of ['reduce_sum', 'Riak.reduceSum'])
+      expect(() => run(name, [most, most])).toThrow(FunctionError);
+    const digits = '9'.repeat(400);
+    for (const text of [digits, `-${digits}`])
+      expect(() => run('reduce_string_to_integer', ['1', text])).toThrow(FunctionError);
+  });
+
   test('do what their names say', () => {
     const run = (name: string, values: Json[], arg?: Json): unknown =>
       builtinReduces.get(name)?.reduce(values, arg);
