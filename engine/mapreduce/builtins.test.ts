@@ -52,7 +52,8 @@ describe('built-in reduce functions', () => {
   });
 
   test('refuse a number beyond a double', () => {
-    const run = (name: string, values: Json[]): unknown => builtinReduces.get(name)?.reduce(values, undefined);
+    const run = (name: string, values: Json[]): unknown =>
+      builtinReduces.get(name)?.reduce(values, undefined);
     const most = Number.MAX_VALUE;
     expect(run('reduce_sum', [most, -most, most])).toEqual([most]);
     for (const name of ['reduce_sum', 'Riak.reduceSum'])
