@@ -24,7 +24,9 @@ import { keyOf } from './listener-dependencies.ts';
 import { Refusal, refusalText, texts, wrongArity } from './refusals.ts';
 import { arrayReply, bulkReply, errorReply, okReply, queuedReply, simpleReply } from './replies.ts';
 import type { Request } from './request-reader.ts';
+import { pieceBytes } from './request-reader.ts';
 import type { Database, SessionDependencies } from './session-dependencies.ts';
+import { QueuedCommands, TransactionMemory } from './transaction-memory.ts';
 
 /** What to do with a command. */
 export type Plan =
@@ -49,14 +51,6 @@ export type Plan =
   /** A task that runs while nothing else of this connection is under way. */
   | { readonly kind: 'alone'; readonly task: Task; readonly purpose: Purpose };
 
-/** The transaction that MULTI began. */
-interface Multi {
-  readonly steps: Pick<Step, 'command' | 'request'>[];
-  /** A command was refused, so EXEC will be refused. */
-  spoilt: boolean;
-  bytes: number;
-}
-
 /** A transaction that EXEC runs. */
 export interface TakenTransaction {
   readonly steps: readonly Step[];
@@ -71,19 +65,21 @@ export class Conversation {
   readonly state: ConnectionState;
   readonly subscriptions: OwnSubscriptions;
   readonly #dependencies: SessionDependencies;
-  #multi: Multi | undefined;
+  readonly #memory: TransactionMemory;
+  /** The transaction that MULTI began. */
+  #multi: QueuedCommands | undefined;
   /** The identity that the client has proved. */
   #identity: Identity | undefined;
   #wrongCount = 0;
   /** The latest request that was admitted; it may be planned again, after it has waited for others. */
   #admitted: Request | undefined;
-  /** The keys under WATCH, as WATCH read them. */
-  watched: readonly Watched[] = [];
+  #watched: readonly Watched[] = [];
 
   /** `subscriber`: the connection as messages reach it. */
   constructor(dependencies: SessionDependencies, state: ConnectionState, subscriber: Subscriber) {
     this.#dependencies = dependencies;
     this.state = state;
+    this.#memory = new TransactionMemory(dependencies.parts.requests);
     this.subscriptions = new OwnSubscriptions(dependencies.publications.subscriptions, subscriber);
   }
 
@@ -97,6 +93,11 @@ export class Conversation {
   /** The selected database. */
   get database(): Database {
     return present(this.#dependencies.databases[this.state.database], 'a database');
+  }
+
+  /** The keys under WATCH, as WATCH read them. */
+  get watched(): readonly Watched[] {
+    return this.#watched;
   }
 
   /** Whether the client has sent so many wrong passwords that the session must close the connection. */
@@ -154,7 +155,19 @@ export class Conversation {
 
   /** Marks the transaction as having a refused command. */
   spoil(): void {
-    if (this.#multi !== undefined) this.#multi.spoilt = true;
+    this.#multi?.spoil();
+  }
+
+  /** Notes the keys under WATCH. Throws `Overloaded`, after which those are watched that were before. */
+  watch(watched: readonly Watched[]): void {
+    this.#memory.watch(watched);
+    this.#watched = watched;
+  }
+
+  /** The connection has closed. */
+  close(): void {
+    this.subscriptions.clear();
+    this.#memory.close();
   }
 
   /**
@@ -177,15 +190,16 @@ export class Conversation {
   }
 
   #forgetTransaction(): void {
+    this.#multi?.drop();
     this.#multi = undefined;
-    this.watched = [];
+    this.watch([]);
   }
 
   #planTransactional(name: string): Plan {
     switch (name) {
       case 'multi':
         if (this.#multi !== undefined) throw new Refusal(texts.nestedMulti);
-        this.#multi = { steps: [], spoilt: false, bytes: 0 };
+        this.#multi = new QueuedCommands(this.#memory);
         return answer(okReply);
       case 'discard':
         if (this.#multi === undefined) throw new Refusal('ERR DISCARD without MULTI');
@@ -205,7 +219,7 @@ export class Conversation {
   #planExec(): Plan {
     const multi = this.#multi;
     if (multi === undefined) throw new Refusal(texts.noMulti);
-    if (multi.spoilt) {
+    if (multi.isSpoilt) {
       this.#forgetTransaction();
       return answer(errorReply(texts.execAbort));
     }
@@ -230,7 +244,7 @@ export class Conversation {
     return { kind: 'steps', steps, keys: [...keys], exec, purpose };
   }
 
-  #queue(multi: Multi, command: Command, request: Request): Buffer {
+  #queue(multi: QueuedCommands, command: Command, request: Request): Buffer {
     const { limits } = this.#dependencies;
     const { parts } = this.database;
     if (['keyspace', 'subscription'].includes(command.kind) || notInMulti.includes(command.name)) {
@@ -245,12 +259,10 @@ export class Conversation {
     this.#checkSizes(command, request);
     if (command.kind === 'publish') messageOf(request, this.#valueBytesMax);
     for (const key of keysOf(command, request)) keyOf(parts, key);
-    for (const one of request) multi.bytes += one.length;
-    if (multi.steps.length >= limits.queuedMax || multi.bytes > limits.requestBytesMax) {
-      const most = `${limits.queuedMax} commands and ${limits.requestBytesMax} bytes`;
+    if (!multi.add(command, request, limits.queuedMax, limits.requestBytesMax)) {
+      const most = `${limits.queuedMax} commands and, with ${pieceBytes} for each argument, ${limits.requestBytesMax} bytes`;
       throw new Refusal(`ERR a transaction holds at most ${most}`);
     }
-    multi.steps.push({ command, request });
     return queuedReply;
   }
 

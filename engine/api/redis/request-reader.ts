@@ -37,7 +37,7 @@ const lineFeed = 0x0a;
 const star = 0x2a;
 const dollar = 0x24;
 /** Approximate memory of a piece of a request in addition to its bytes. */
-const pieceBytes = 128;
+export const pieceBytes = 128;
 const noBytes = Buffer.alloc(0);
 
 /** Splits a byte stream into requests. */

@@ -184,7 +184,7 @@ export class Session
   }
 
   protected override closed(): void {
-    this.#conversation.subscriptions.clear();
+    this.#conversation.close();
     this.#onOver(this);
   }
 

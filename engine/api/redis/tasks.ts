@@ -91,7 +91,7 @@ async function replyOf(
       await watch(conversation, exchange);
       return okReply;
     case 'unwatch':
-      conversation.watched = [];
+      conversation.watch([]);
       return okReply;
     case 'pubsub':
       return answerPubsub(request, dependencies.publications);
@@ -138,7 +138,7 @@ async function watch(
   const size = new AnswerSize(parts.answerBytesMax);
   const watched = [...conversation.watched, ...(await batches.watch(keys))];
   for (const { object } of watched) size.add(valueBytesOf(object));
-  conversation.watched = watched;
+  conversation.watch(watched);
 }
 
 function failWith(exchange: Exchange, caught: unknown): void {

@@ -1,6 +1,6 @@
 /**
- * Bounds the bytes of incomplete requests that this node holds for all clients together. A session's own limits bound
- * one connection. Without a common bound, slow uploads could take as many times the largest value as there are
+ * Bounds the bytes of incomplete requests that this node holds for all clients together, and of what a Redis connection
+ * holds between its commands (`redis/transaction-memory.ts`). A session's own limits bound one connection. Without a common bound, slow uploads could take as many times the largest value as there are
  * connections.
  *
  * A quarter is reserved for small requests, so that they proceed while large uploads are stuck. One large request is
@@ -51,7 +51,7 @@ export class RequestBudget implements BodyBudget {
     this.#refused += 1;
     return new LockstepError(
       'Overloaded',
-      `requests of all clients that are being received hold ${this.heldBytes} bytes, and this one is too much (allowed: ${this.#bytesMax} bytes, client_request_bytes_max); try again later`,
+      `requests of all clients that are being received, or wait for EXEC, hold ${this.heldBytes} bytes, and this one is too much (allowed: ${this.#bytesMax} bytes, client_request_bytes_max); try again later`,
     );
   }
 
