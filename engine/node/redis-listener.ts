@@ -100,6 +100,7 @@ export function buildRedis(
     answerBytesMax: Math.max(config.redisAnswerBytesMax, bytesMax),
     keyCountMax: config.transactionOperationsMax,
     epochOf: (type, bucket) => local.buckets.epochs.of(type, bucket),
+    graceUs: config.tombstoneGraceSeconds * 1_000_000,
     scripts: new Scripts(shared.io.log),
     subscribersOf: (message) => publications.subscriptions.reachOf(message),
     serverInfo: { node: config.name, version },

@@ -57,6 +57,8 @@ export interface Watched {
   readonly present: boolean;
   /** The epoch of the key's bucket before the read. */
   readonly epoch: number;
+  /** When the read began, on the clock's `nowUs`. */
+  readonly sinceUs: number;
 }
 
 /** The result of a batch: one reply per step, or the line of an error. `notes`: messages to publish, in order. */
@@ -102,6 +104,7 @@ export class Batches {
     if (keys.length > 1) this.#parts.observer.fragmented(keys.length);
     // A later read under the watch may not be older than the value read here.
     const wanted = keys.map((key) => ({ key, value: true }));
+    const sinceUs = this.#parts.io.clock.nowUs();
     const epochs = keys.map(({ type, bucket }) => this.#parts.epochOf(type, bucket));
     const objects = await loadKeys(this.#parts, wanted, this.#parts.timeoutMs);
     const nowMs = this.#parts.io.clock.wallMs();
@@ -110,6 +113,7 @@ export class Batches {
       object,
       present: entryOf(object, nowMs) !== undefined,
       epoch: present(epochs[index], 'an epoch'),
+      sinceUs,
     }));
   }
 
@@ -306,13 +310,18 @@ export class Batches {
 
 const done: Ending = { kind: 'done' };
 
-/** What a read of a key returned, but no older than WATCH saw it. What has been flushed since is gone. */
+/**
+ * What a read of a key returned, but no older than WATCH saw it. What has been flushed since is gone. Nothing that was
+ * deleted since comes back: within the grace of deletions the read returns the tombstone; later the replicas may have
+ * forgotten it, and what WATCH saw counts no more.
+ */
 export function noOlder(
-  { epochOf }: Pick<RedisDependencies, 'epochOf'>,
+  { epochOf, graceUs, io }: Pick<RedisDependencies, 'epochOf' | 'graceUs' | 'io'>,
   before: Watched | undefined,
   now: StoredObject | undefined,
 ): StoredObject | undefined {
   if (before?.object === undefined || epochOf(before.key.type, before.key.bucket) !== before.epoch)
     return now;
+  if (io.clock.nowUs() - before.sinceUs > graceUs) return now;
   return now === undefined ? before.object : mergeObjects(before.object, now);
 }

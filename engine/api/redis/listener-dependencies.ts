@@ -36,6 +36,8 @@ export interface RedisDependencies {
   readonly beginEpochs: (type: ByteString, buckets: readonly ByteString[]) => Promise<boolean>;
   /** The epoch of a bucket that this node knows: another one than before if it has been flushed since. */
   readonly epochOf: (type: ByteString, bucket: ByteString) => number;
+  /** Microseconds for which replicas remember a deletion at least. */
+  readonly graceUs: number;
   /**
    * Whether a plain SET may replace what its key holds without reading it. False while a member may be of a version whose
    * transactions do not yield to such a write: one that has read the key before could then overwrite the SET.

@@ -91,6 +91,7 @@ export class TestingRedis {
   readonly flushed: ByteString[] = [];
   /** Whether a plain SET may replace what its key holds. */
   mayReplace = true;
+  readonly graceUs = 60_000_000;
   /** The keys that a listing of the cluster returns. */
   listed: readonly ListedKey[] = [];
   readonly gate: Gate;
@@ -136,6 +137,7 @@ export class TestingRedis {
         return true;
       },
       epochOf: () => this.flushed.length,
+      graceUs: this.graceUs,
       mayReplace: () => this.mayReplace,
       type: defaultType,
       bucket: byteStringOf('redis'),

@@ -350,32 +350,6 @@ test('a transaction that only reads commits checks; a command that only reads co
   expect(request?.operations.map(({ check }) => check)).toEqual([true, true]);
 });
 
-test('a watched key is read no older than WATCH saw it', async () => {
-  const redis = await TestingRedis.start();
-  const peer = redis.join();
-  await peer.ask('SET', 'a', 'old');
-  const stale = await redis.dispatcher.get({ key: keyOf('a'), need: 'default' });
-  await peer.ask('SET', 'a', 'new');
-  await peer.ask('WATCH', 'a');
-  // This majority has not received the last write yet.
-  redis.dispatcher.get = () => Promise.resolve(stale);
-  expect(await peer.ask('GET', 'a')).toBe('$3\r\nnew\r\n');
-  expect(await peer.ask('MGET', 'a', 'a')).toBe('*2\r\n$3\r\nnew\r\n$3\r\nnew\r\n');
-});
-
-test('a watched key that has been flushed is read as it is now', async () => {
-  const redis = await TestingRedis.start();
-  const peer = redis.join();
-  const gone = await redis.dispatcher.get({ key: keyOf('a'), need: 'default' });
-  await peer.ask('SET', 'a', 'old');
-  await peer.ask('WATCH', 'a');
-  expect(await peer.ask('FLUSHALL')).toBe('+OK\r\n');
-  // No request names what has been flushed.
-  redis.dispatcher.get = () => Promise.resolve(gone);
-  expect(await peer.ask('GET', 'a')).toBe('$-1\r\n');
-  expect(await peer.ask('MGET', 'a', 'a')).toBe('*2\r\n$-1\r\n$-1\r\n');
-});
-
 test('RESP3 encodes nil, maps and texts in its own way', async () => {
   const peer = (await TestingRedis.start()).join();
   expect(await peer.ask('HELLO', '3')).toMatch(/^%7\r\n\$6\r\nserver\r\n/);

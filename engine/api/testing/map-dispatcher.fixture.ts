@@ -103,6 +103,11 @@ export class MapDispatcher implements Dispatcher {
     return { object };
   }
 
+  /** Forgets a key, and that it was deleted. */
+  forget(key: PackedKey): void {
+    this.#objects.delete(key);
+  }
+
   /** The object under a key as it is stored; undefined if there is none. */
   stored(key: PackedKey): StoredObject | undefined {
     const bytes = this.#objects.get(key);
