@@ -42,6 +42,14 @@ it('a renounced key gets a fresh actor, however many keys were renounced', () =>
   expect([c, d].map(actorOf)).toEqual(['n1.aa+4', 'n1.aa+5']);
 });
 
+it('what others write to a key that a transaction holds has an actor of its own', () => {
+  const names = new ActorIds(incarnation);
+  const heldBy = (key: PackedKey): string => names.next(key, emptyVector, emptyVector, nowMs, true).actor;
+  expect([heldBy(a), names.next(a, emptyVector, emptyVector, nowMs).actor]).toEqual(['n1.aa~', 'n1.aa']);
+  names.renounce(a);
+  expect([heldBy(a), heldBy(b)]).toEqual(['n1.aa~+1', 'n1.aa~']);
+});
+
 it('detects a forged context under any actor of this incarnation', () => {
   const names = new ActorIds(incarnation);
   names.renounce(a);
@@ -65,6 +73,7 @@ it('a key that is ahead of the clock affects no other key', () => {
   ] as const) {
     expect(names.next(a, known, seen, nowMs).counter).toBe(highestCounter(ahead) + 1);
     expect(instantMsOf(names.next(b, emptyVector, emptyVector, nowMs))).toBe(nowMs);
+    expect(names.mayExceedMark).toBe(true);
   }
   // Within the clock skew no two keys have the same dot.
   const near = names.next(a, contextAt(nowMs + 1), emptyVector, nowMs);

@@ -10,6 +10,11 @@
  *
  *     n3.5f0c         the actor of this incarnation
  *     n3.5f0c+1       the actor of a key whose copy was lost, once
+ *     n3.5f0c~        the actor of what others write to the key while a transaction that votes to commit holds it
+ *     n3.5f0c~+1      the same, for a key whose copy was lost, once
+ *
+ * The third and fourth are of no branch of a transaction. So a node that has lost its disk can tell whether a key holds
+ * what a branch wrote, or only what other clients wrote before that (`transactions/recovery/redo.ts`).
  *
  * Counters follow this node's wall clock, and the counters that they meet under any key up to `clockSkewMsMax` ahead of
  * it. A key that a wrong clock or a forged context has put farther ahead gets dots that are ahead; no other key does,
@@ -54,22 +59,28 @@ export class ActorIds {
 
   /**
    * A lower bound: later writes of this incarnation, under any of its actors, have higher counters, until its clock
-   * goes back.
+   * goes back. Keys that are ahead of the clock may hold earlier writes with higher counters (`mayExceedMark`).
    */
   get mark(): Dot {
     return { actor: this.#incarnation, counter: this.#counter };
   }
 
+  /** Whether a key may hold a write of this incarnation with a counter above that of `mark`. */
+  get mayExceedMark(): boolean {
+    return this.#highest > this.#counter;
+  }
+
   /**
    * The next write's dot. `known` is the context under the key, `seen` the writer's context, `nowMs` the wall clock.
+   * `held`: a transaction that votes to commit holds the key, and the write is not its.
    */
-  next(key: PackedKey, known: VersionVector, seen: VersionVector, nowMs: number): Dot {
+  next(key: PackedKey, known: VersionVector, seen: VersionVector, nowMs: number, held = false): Dot {
     if (instantMsOfCounter(this.#counter) - nowMs > staleMsMin) this.#startOver();
     const highest = Math.max(this.#counter, highestCounter(known), highestCounter(seen));
     const counter = nextCounter(highest, nowMs);
     if (instantMsOfCounter(counter) - nowMs <= clockSkewMsMax) this.#counter = counter;
     if (counter > this.#highest) this.#highest = counter;
-    return { actor: this.#actorOf(key), counter };
+    return { actor: this.#actorOf(key, held), counter };
   }
 
   /**
@@ -113,7 +124,8 @@ export class ActorIds {
     return `${this.#incarnation}+${(this.#names += 1)}` as Actor;
   }
 
-  #actorOf(key: PackedKey): Actor {
-    return this.#renamed.size === 0 ? this.#actor : (this.#renamed.get(key) ?? this.#actor);
+  #actorOf(key: PackedKey, held: boolean): Actor {
+    const actor = this.#renamed.size === 0 ? this.#actor : (this.#renamed.get(key) ?? this.#actor);
+    return held ? (`${this.#incarnation}~${actor.slice(this.#incarnation.length)}` as Actor) : actor;
   }
 }

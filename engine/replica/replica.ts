@@ -174,6 +174,11 @@ export class Replica {
     return this.#names.mark;
   }
 
+  /** Whether a key may hold a write of this incarnation with a counter above that of `mark`. */
+  get mayExceedMark(): boolean {
+    return this.#names.mayExceedMark;
+  }
+
   /** Installs the gate for which reads of its keys wait from now on. */
   guard(gate: ReadGate): void {
     this.#gate = gate;
@@ -290,11 +295,8 @@ export class Replica {
       },
       applied: () => undefined,
       done: (error) => {
-        const unread = seen.some(({ lost }) => lost) ? unreadable() : undefined;
-        done(
-          error ?? unread,
-          seen.map(({ object, lost }) => (lost ? undefined : object)),
-        );
+        const objects = seen.map(({ object, lost }) => (lost ? undefined : object));
+        done(error ?? (seen.some(({ lost }) => lost) ? unreadable() : undefined), objects);
       },
     });
   }
@@ -534,7 +536,7 @@ export class Replica {
     if (write.replaces === true && (lost || !this.#isOpen(write.key, current)))
       throw new LockstepError('PreconditionFailed', 'what the key holds must be read first');
     this.#checkSeen(write, current);
-    const object = this.#made(write, current);
+    const object = this.#made(write, current, this.#gate?.closed(write.key) === true);
     if (object.siblings.length > siblingsMax) throw tooManySiblings();
     return object;
   }
@@ -552,12 +554,12 @@ export class Replica {
     }
   }
 
-  #made(write: LocalWrite, current: StoredObject | undefined): StoredObject {
+  #made(write: LocalWrite, current: StoredObject | undefined, held = false): StoredObject {
     const rules = this.#rules(write.key);
     const overAll = rules.lastWriteWins || write.replaces === true;
     const seen = overAll && current !== undefined ? current.context : write.seen;
     const nowMs = this.#clock.wallMs();
-    const dot = this.#names.next(write.key, current?.context ?? emptyVector, write.seen, nowMs);
+    const dot = this.#names.next(write.key, current?.context ?? emptyVector, write.seen, nowMs, held);
     const dateMs = dateOfWrite(current, nowMs);
     const basis = write.fromRead === true && !overAll && this.#mayHaveBasis() ? basisOf(seen, dot) : 0;
     let object: StoredObject;

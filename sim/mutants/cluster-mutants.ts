@@ -67,9 +67,9 @@ export const clusterMutants: readonly Mutant[] = [
     code: 'M31',
     title: 'a node that lost its disk reuses its former actor for its writes',
     file: 'engine/replica/actor-ids.js',
-    find: 'return { actor: this.#actorOf(key), counter };',
+    find: 'return { actor: this.#actorOf(key, held), counter };',
     replace: `this.writes = (this.writes ?? 0) + 1;
-        return { actor: this.#actorOf(key).split('.')[0], counter: this.writes };`,
+        return { actor: this.#actorOf(key, held).split('.')[0], counter: this.writes };`,
     scenario: 'wiped-disk-returns',
     // The engine's own assertion stops the node, mostly before any client is shown something wrong.
     oracles: ['no-silent-failures', 'causality'],

@@ -10,9 +10,13 @@ import { Deferred } from '../../base/deferred.ts';
 import { LockstepError } from '../../base/errors.ts';
 import type { NodeId, Token } from '../../base/ids.ts';
 import { byteStringOf } from '../../base/ids.ts';
-import type { PackedKey } from '../../base/object-key.ts';
+import { defaultType, objectKey } from '../../base/object-key.ts';
 import type { LogFields } from '../../io/log.ts';
+import type { Place } from '../../replica/key-slots.ts';
+import { tombstone } from '../../replica/object/content.ts';
 import type { Actor } from '../../replica/object/dots.ts';
+import type { StoredObject } from '../../replica/object/object.ts';
+import { applyWrite } from '../../replica/object/object.ts';
 import type { StoreWrite } from '../../storage/store.ts';
 import { Ring } from '../../cluster/ring/ring.ts';
 import { votedAbort } from '../formats/prepare-request.ts';
@@ -30,7 +34,7 @@ import { Locks } from './locks.ts';
 
 const [n1, n2] = ['n1', 'n2'] as [NodeId, NodeId];
 const xid = makeXid(n1, '0123456789ab', 1);
-const place = { key: 'k' as PackedKey, token: 0 as Token };
+const place = { key: objectKey(defaultType, byteStringOf('b'), byteStringOf('k')).packed, token: 0 as Token };
 const order = {
   coordinator: n1,
   level: 'DC_QUORUM',
@@ -55,6 +59,8 @@ const voteNames: Readonly<Partial<Record<BranchCommand['kind'], string>>> = {
   voteReadOnly: 'readOnly',
   voteAbort: 'abort',
 };
+
+type NewestDone = (error: LockstepError | undefined, objects: readonly (StoredObject | undefined)[]) => void;
 
 /** Every event of the protocol. */
 const events: { readonly [K in BranchEvent['kind']]: readonly Extract<BranchEvent, { kind: K }>[] } = {
@@ -166,6 +172,13 @@ class DriverHarness {
   readonly table = new BranchTable();
   readonly locks = new Locks(new TestClock(), 1_000);
   readonly driver: BranchDriver;
+  readonly replica = {
+    mark: { actor: 'a' as Actor, counter: 1 },
+    mayExceedMark: false,
+    newest: (_: readonly Place[], done: NewestDone): void => void (this.read = done),
+  };
+  /** Ends the read of what the keys hold. */
+  read: NewestDone = () => fail(new Error('nothing is read'));
   /** The forced record that is not durable yet. */
   forced = new Deferred<LockstepError | undefined>();
   /** Ends the last batch. */
@@ -199,7 +212,7 @@ class DriverHarness {
         parts: {
           ring: () => ring,
           pending: () => [],
-          replica: { mark: { actor: 'a' as Actor, counter: 1 } },
+          replica: this.replica,
         },
       },
       this.table,
@@ -295,6 +308,44 @@ describe('the driver of branches', () => {
     lab.driver.post(branch, { kind: 'forgetHeard' });
     expect(lab.taken()).toEqual(['write applied decided', `xa.p.locks.released ${xid}`, 'drop']);
     expect([branch.phase, lab.table.all, lab.locks.size]).toEqual(['gone', [], 0]);
+  });
+
+  it('sends no mark that a key ahead of the clock exceeds', async () => {
+    const writing = {
+      ...order,
+      operations: [
+        {
+          ...place,
+          content: tombstone,
+          context: undefined,
+          ifMatch: undefined,
+          ifAbsent: false,
+          check: false,
+        },
+      ],
+    };
+    const ahead = applyWrite(undefined, [], tombstone, { actor: 'a' as Actor, counter: 9 }, 1);
+    const marks: string[] = [];
+    for (const found of [[ahead], new LockstepError('Corrupted'), undefined]) {
+      const lab = new DriverHarness();
+      lab.replica.mayExceedMark = true;
+      const branch = new Branch(xid, writing, [place], 0, 'preparing', 0);
+      lab.driver.enter(branch, 'p.locks.taken');
+      lab.driver.post(branch, { kind: 'checked' });
+      lab.forced.resolve(undefined);
+      await settle();
+      // Whatever others write from now on has another actor.
+      expect([lab.locks.closed(place.key), branch.voted.settled]).toEqual([true, false]);
+      if (found === undefined) lab.driver.post(branch, { kind: 'rollbackHeard' });
+      lab.read(
+        found instanceof LockstepError ? found : undefined,
+        found instanceof LockstepError ? [] : (found ?? []),
+      );
+      await settle();
+      expect(branch.phase).toBe(found === undefined ? 'rolledBack' : 'prepared');
+      if (found !== undefined) marks.push((await branch.voted.promise).detail);
+    }
+    expect(marks).toEqual(['a 1 0:9', '']);
   });
 
   it('lets a branch vote abort when its prepare record may not be durable', async () => {

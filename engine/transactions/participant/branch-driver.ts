@@ -13,6 +13,7 @@ import { assert, failAssertion, present, unreachable } from '../../base/assert.t
 import { Deferred } from '../../base/deferred.ts';
 import { LockstepError } from '../../base/errors.ts';
 import type { RoundDependencies } from '../../replication/round-dependencies.ts';
+import type { StoredObject } from '../../replica/object/object.ts';
 import type { StoreWrite } from '../../storage/store.ts';
 import type { TransactionContext } from '../context.ts';
 import { hasOneCopyEach } from '../coordinator/partition.ts';
@@ -57,7 +58,7 @@ export interface DriverContext extends Pick<TransactionContext, 'io' | 'metrics'
   readonly spread: Pick<TransactionContext['spread'], 'carry'>;
   readonly log: Pick<TransactionLog, 'force' | 'later'>;
   readonly parts: Pick<RoundDependencies, 'ring' | 'pending'> & {
-    readonly replica: Pick<RoundDependencies['replica'], 'mark'>;
+    readonly replica: Pick<RoundDependencies['replica'], 'mark' | 'mayExceedMark' | 'newest'>;
   };
 }
 
@@ -177,11 +178,26 @@ export class BranchDriver {
     if (error === undefined) {
       mark(io, 'p.prepareRec.synced', xid);
       branch.isRecorded = true;
+      if (this.#context.parts.replica.mayExceedMark) await this.#readAhead(branch);
       this.post(branch, { kind: 'prepareForced', writes: !isReadOnly(branch.order) });
     } else {
       this.post(branch, { kind: 'prepareLost', vote: votedAbort('prepare_failed', error.message) });
     }
     return error;
+  }
+
+  /**
+   * Reads what the keys hold: some may be ahead of the clock, and the mark of the vote names those. Whatever is written
+   * to them from now on until the branch has ended is not taken for its writes.
+   */
+  async #readAhead(branch: Branch): Promise<void> {
+    if (branch.phase !== 'preparing') return;
+    this.#promise(branch);
+    const read = new Deferred<readonly (StoredObject | undefined)[] | undefined>();
+    this.#context.parts.replica.newest(branch.places, (error, objects) =>
+      read.resolve(error === undefined ? objects : undefined),
+    );
+    branch.ahead = await read.promise;
   }
 
   /** At the coordinator's node the vote is counted and marked when it is durable, with the decision. */
@@ -192,7 +208,10 @@ export class BranchDriver {
       return;
     }
     assert(branch.isRecorded, 'a branch that votes commit has a durable prepare record');
-    this.#vote(branch, votedCommit(markText(this.#context.parts.replica.mark)));
+    // Without a mark a branch whose disk is lost is written again in any case.
+    const isBound = branch.ahead !== undefined || !this.#context.parts.replica.mayExceedMark;
+    this.#vote(branch, votedCommit(isBound ? markText(this.#context.parts.replica.mark, branch.ahead) : ''));
+    branch.ahead = undefined;
   }
 
   /**

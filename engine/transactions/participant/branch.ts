@@ -7,6 +7,7 @@ import { Deferred } from '../../base/deferred.ts';
 import { LockstepError } from '../../base/errors.ts';
 import { BatchRound } from '../../replication/batch-round.ts';
 import type { Place } from '../../replica/key-slots.ts';
+import type { StoredObject } from '../../replica/object/object.ts';
 import type { StoreWrite } from '../../storage/store.ts';
 import type { BranchCommand, BranchEvent, BranchPhase } from '../protocol/branch-protocol.ts';
 import {
@@ -63,6 +64,8 @@ export class Branch {
   isRecorded = false;
   /** A commit of the coordinator may be answered: the protocol has commanded `acknowledge`. */
   mayAcknowledge = false;
+  /** What its keys held before it voted, if one of them may be ahead of the clock (`recovery/redo.ts`). */
+  ahead: readonly (StoredObject | undefined)[] | undefined;
   /** The vote of a branch that prepares. */
   readonly voted = new Deferred<Voted>();
   /** What `apply withDecision` writes in place of a record of the branch. */

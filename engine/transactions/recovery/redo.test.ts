@@ -2,6 +2,7 @@
 import { expect, test } from 'vitest';
 
 import { TestClock } from '../../api/testing/test-io.fixture.ts';
+import { present } from '../../base/assert.ts';
 import { LockstepError } from '../../base/errors.ts';
 import { byteStringOf } from '../../base/ids.ts';
 import type { NodeId, Token } from '../../base/ids.ts';
@@ -10,9 +11,18 @@ import { defaultProperties } from '../../buckets/properties.ts';
 import type { MemoryStore } from '../../replica/key-slots.ts';
 import { plainContent, tombstone } from '../../replica/object/content.ts';
 import type { Actor, Dot } from '../../replica/object/dots.ts';
+import { nextCounter } from '../../replica/object/dots.ts';
 import type { StoredObject } from '../../replica/object/object.ts';
-import { applyWrite, encodeObject } from '../../replica/object/object.ts';
-import { nothingLost } from '../../replica/replica-harness.fixture.ts';
+import { applyWrite, decodeObject, encodeObject } from '../../replica/object/object.ts';
+import {
+  SlowStore,
+  clock,
+  coordinate,
+  nothingLost,
+  replicaOver,
+  siblings,
+  writeOf,
+} from '../../replica/replica-harness.fixture.ts';
 import { Replica } from '../../replica/replica.ts';
 import type { BranchOperation, PrepareRequest } from '../formats/messages.ts';
 import { leftOf, markText } from './redo.ts';
@@ -43,6 +53,7 @@ const order: PrepareRequest = {
 async function leftAt(
   object: StoredObject,
   operation: Partial<BranchOperation> = {},
+  told = markText({ actor: life, counter: 5 }),
 ): Promise<readonly BranchOperation[]> {
   const bytes = encodeObject(object);
   const store: MemoryStore = {
@@ -59,9 +70,13 @@ async function leftAt(
     () => defaultProperties,
   );
   const given = { ...order, operations: order.operations.map((one) => ({ ...one, ...operation })) };
-  const left = await leftOf({ replica, unread: () => false }, given, markText({ actor: life, counter: 5 }));
+  const left = await leftOf({ replica, unread: () => false }, given, told);
   if (left instanceof LockstepError) throw left;
   return left.operations;
+}
+
+function fail(error: LockstepError): never {
+  throw error;
 }
 
 function dotOf(actor: string, counter: number): Dot {
@@ -81,6 +96,49 @@ test('a key is written again unless it has seen a write of the lost incarnation 
   expect(await operationsLeft('n1.5f', 4)).toBe(1);
   expect(await operationsLeft('n1.5f0', 6)).toBe(1);
   expect(await operationsLeft('n3.5f', 6)).toBe(1);
+});
+
+test('what others write to the keys of a branch between its vote and its commit is not taken for its own', async () => {
+  const store = new SlowStore();
+  const replica = replicaOver(store, siblings, life);
+  const put = (): StoredObject => {
+    const outcome = coordinate(replica, writeOf(key, 'put'));
+    store.release();
+    return present(outcome.applied, 'what was written');
+  };
+  put();
+  let closed = true;
+  replica.guard({ closed: () => closed, ordersWrites: () => false, wait: () => undefined });
+  const told = markText(replica.mark);
+  const leftOver = async (object: StoredObject): Promise<number> => (await leftAt(object, {}, told)).length;
+  expect(await leftOver(put())).toBe(1);
+  const batches: Uint8Array[] = [];
+  replica.coordinateAll([writeOf(key, 'branch')], [], {
+    applied: (bytes) => batches.push(...bytes),
+    durable: () => undefined,
+    failed: fail,
+  });
+  store.release();
+  expect(await leftOver(decodeObject(present(batches[0], 'the batch')))).toBe(0);
+  closed = false;
+  // So are later writes that have replaced it.
+  expect(await leftOver(put())).toBe(0);
+});
+
+test('a key that is ahead of the clock is written again unless it has seen a write behind the vote', async () => {
+  const store = new SlowStore();
+  const replica = replicaOver(store, siblings, life);
+  const far = [dotOf('n3.1', nextCounter(0, clock.wallMs() + 86_400_000))];
+  const before = coordinate(replica, writeOf(key, 'ahead', { seen: far }));
+  store.release();
+  const object = present(before.applied, 'what was written');
+  expect(replica.mayExceedMark).toBe(true);
+  const told = markText(replica.mark, [object]);
+  expect(told.split(' ')).toHaveLength(3);
+  expect(await leftAt(object, {}, told)).toHaveLength(1);
+  const after = coordinate(replica, writeOf(key, 'branch'));
+  store.release();
+  expect(await leftAt(present(after.applied, 'what was written'), {}, told)).toEqual([]);
 });
 
 test('a write that is done again has seen what it had to see when it was decided', async () => {
