@@ -148,12 +148,14 @@ export class AntiEntropy {
   }
 
   /**
-   * Called after `stop` and after the peer layer has stopped. Resolves when nothing is under way and the tree is saved.
+   * Called after `stop` and after the peer layer has stopped. Gives up a recomputation that is under way. Resolves when
+   * nothing is under way and the tree is saved.
    */
   async close(): Promise<void> {
     if (this.#working === undefined) return;
     const { scheduler, refresh } = this.#working;
     scheduler.stop();
+    this.#throttle.stop();
     await scheduler.settled();
     await refresh.idle();
     await this.#save(refresh);

@@ -5,6 +5,8 @@
  *
  * One batch of parts is followed to its end before the next, and repaired on the way. If an exchange is cut short, the
  * next one finds the repaired parts equal and continues where it stopped.
+ *
+ * If the disk refuses to read some values, the exchange covers the segments without them, and then fails.
  */
 import { assert } from '../base/assert.ts';
 import { LockstepError } from '../base/errors.ts';
@@ -77,10 +79,10 @@ async function compareAndRepair(
 ): Promise<ExchangeEnd> {
   const talk = new Talk(parts, peer);
   parts.step('settle');
-  await parts.refresh.settle(ranges);
+  const { settled, failure } = await settle(parts.refresh, ranges);
   const open: TokenRange[] = [];
-  for (let from = 0; from < ranges.length; from += batchRanges) {
-    const batch = ranges.slice(from, from + batchRanges);
+  for (let from = 0; from < settled.length; from += batchRanges) {
+    const batch = settled.slice(from, from + batchRanges);
     const differing = await talk.compare(batch, 'hashes');
     if (differing === 'busy') return 'busy';
     open.push(...differing);
@@ -90,9 +92,27 @@ async function compareAndRepair(
     if (differing === 'busy') return 'busy';
     open.push(...differing);
   }
+  if (failure !== undefined) {
+    parts.step('settle');
+    throw failure;
+  }
   parts.step('close');
   await peer.ask({ kind: 'close' });
   return 'finished';
+}
+
+/** Recomputes the ranges. `settled`: the parts that this node can compare; `failure`: why that is not all. */
+async function settle(
+  refresh: Refresh,
+  ranges: readonly TokenRange[],
+): Promise<{ readonly settled: readonly TokenRange[]; readonly failure: LockstepError | undefined }> {
+  try {
+    await refresh.settle(ranges);
+    return { settled: ranges, failure: undefined };
+  } catch (error) {
+    if (!(error instanceof LockstepError) || error.code !== 'StorageFailed') throw error;
+    return { settled: refresh.cleanParts(ranges), failure: error };
+  }
 }
 
 class Talk {

@@ -41,6 +41,10 @@ const seenPerRest = 64;
 /** If more than one in this many segments of the tree is dirty, all values are read in one pass. */
 const bulkShare = 16;
 const bulkKeysMin = 64;
+/** A recomputation goes past so many values that the disk refuses to read. */
+const refusedMax = 64;
+/** The fingerprints of about so many keys are forgotten in one turn of the event loop. */
+const forgottenPerTurn = 50_000;
 
 /**
  * Dirty segments that are recomputed together, and the sums found for them. A tree is recomputed in thousands of
@@ -124,6 +128,8 @@ export class Refresh {
   #turn: Promise<void> = Promise.resolve();
   /** All values have been read in one pass since the start. */
   #rescanned = false;
+  /** Values that the disk has refused in this recomputation, and the first error. */
+  #refused: { count: number; first: LockstepError | undefined } = { count: 0, first: undefined };
   #onWrongLeaf: (segment: number) => void = () => undefined;
 
   /** `isFormer`: whether the key's bucket was flushed since, so that its object is gone. */
@@ -142,13 +148,32 @@ export class Refresh {
 
   /**
    * Recomputes the dirty segments of these ranges, slice by slice; concurrent writes may make segments dirty again.
-   * Rejects with `StorageFailed` if the store cannot be read; segments that were not reached stay dirty.
+   * Rejects with `StorageFailed` if the disk refuses to read some values: their segments stay dirty, and those that were
+   * not reached because it refuses many. Rejects with `ShuttingDown` once the throttle has stopped.
    */
   settle(ranges: readonly TokenRange[]): Promise<void> {
     // One recomputation at a time: two of the same segment would not know of each other's reads.
     const turn = this.#turn.then(() => this.#settleAll(ranges));
     this.#turn = turn.catch(() => undefined);
     return turn;
+  }
+
+  /** The parts of the ranges whose segments are clean, in order. */
+  cleanParts(ranges: readonly TokenRange[]): readonly TokenRange[] {
+    const { tree } = this;
+    const parts: TokenRange[] = [];
+    for (const { first, last } of ranges) {
+      const end = tree.segmentOf(last);
+      let from = first;
+      let dirty = tree.nextDirty(tree.segmentOf(first), end);
+      for (; dirty >= 0; dirty = tree.nextDirty(dirty + 1, end)) {
+        const own = tree.rangeOf(dirty);
+        if (own.first > from) parts.push({ first: from, last: own.first - 1 });
+        from = own.last + 1;
+      }
+      if (from <= last) parts.push({ first: from, last });
+    }
+    return parts;
   }
 
   /** Resolves when no recomputation is under way. */
@@ -158,12 +183,17 @@ export class Refresh {
 
   /**
    * Reads every value from the disk again, which finds bit rot, and marks every segment to be derived anew by the next
-   * `settle`. Rejects with `StorageFailed`.
+   * `settle`, which also reads what the disk refused here. Rejects with `ShuttingDown` once the throttle has stopped.
    */
   reread(): Promise<void> {
     const turn = this.#turn.then(async () => {
+      const { fingerprints } = this.#store;
+      let forgotten = 0;
       for (let first = 0; first < 2 ** 32; first += sliceTokens) {
-        this.#store.fingerprints.forget(first, first + sliceTokens - 1);
+        forgotten += fingerprints.forget(first, first + sliceTokens - 1);
+        if (forgotten < forgottenPerTurn) continue;
+        await this.#throttle.pause();
+        forgotten = 0;
       }
       for (let segment = 0; segment < this.tree.segmentCount; segment++) this.tree.doubt(segment);
       await this.#rescan();
@@ -212,6 +242,7 @@ export class Refresh {
 
   async #settleAll(ranges: readonly TokenRange[]): Promise<void> {
     const { tree } = this;
+    this.#refused = { count: 0, first: undefined };
     if (!this.#rescanned && this.#isMuchDirty(ranges)) await this.#rescan();
     for (const range of ranges) {
       const end = tree.segmentOf(range.last);
@@ -231,6 +262,15 @@ export class Refresh {
       }
       await this.#readCuts(range);
     }
+    if (this.#refused.first !== undefined) throw this.#refused.first;
+  }
+
+  /** The disk refuses a value of the segment, which stays dirty. Throws `error` if the disk refuses many. */
+  #refuse(segment: number, error: LockstepError): void {
+    this.tree.dirty(segment);
+    this.#refused.first ??= error;
+    this.#refused.count += 1;
+    if (this.#refused.count > refusedMax) throw error;
   }
 
   #isMuchDirty(ranges: readonly TokenRange[]): boolean {
@@ -242,21 +282,28 @@ export class Refresh {
   async #rescan(): Promise<void> {
     const { fingerprints } = this.#store;
     this.#rescanned = true;
-    await fingerprints.rescan(
+    const rescanned = fingerprints.rescan(
       (id, bytes, keyAt, valueAt, valueBytes) => {
         const { high, low } = this.#hasher.hashLying(bytes, keyAt, valueAt - keyAt, valueAt + valueBytes);
         fingerprints.rememberHeld(id, high, low);
       },
       (values) => this.#throttle.spend(values),
     );
+    // Values in a place that the disk refuses to read are read one by one, if there are any.
+    await unlessRefused(rescanned);
   }
 
   /** Reads unknown hashes in the segments that the range cuts: a clean leaf may lack the hashes of its keys. */
   async #readCuts({ first, last }: TokenRange): Promise<void> {
     const head = this.tree.rangeOf(this.tree.segmentOf(first));
     const tail = this.tree.rangeOf(this.tree.segmentOf(last));
-    if (first !== head.first) await this.entriesOf({ first, last: Math.min(head.last, last) });
-    if (last !== tail.last) await this.entriesOf({ first: Math.max(tail.first, first), last });
+    if (first !== head.first) await this.#readCut({ first, last: Math.min(head.last, last) });
+    if (last !== tail.last) await this.#readCut({ first: Math.max(tail.first, first), last });
+  }
+
+  async #readCut(part: TokenRange): Promise<void> {
+    const refusal = await unlessRefused(this.entriesOf(part));
+    if (refusal instanceof LockstepError) this.#refuse(this.tree.segmentOf(part.first), refusal);
   }
 
   /**
@@ -291,18 +338,21 @@ export class Refresh {
     return slice;
   }
 
-  /** Reads the values with unknown hashes. If the store fails, the slice's segments are dirty again. */
+  /**
+   * Reads the values with unknown hashes. The segments of those that the disk refuses are dirty again; if the
+   * recomputation ends here, all segments of the slice are.
+   */
   async #readSlice(slice: Slice): Promise<void> {
     try {
       if (slice.seen >= seenPerRest) await this.#throttle.spend(Math.floor(slice.seen / seenPerRest));
       for (let at = 0; at < slice.unread.length; at += readWindow) {
         const window = slice.unread.slice(at, at + readWindow);
         await this.#throttle.spend(window.length);
-        const hashes = await Promise.all(window.map(({ key, seq }) => this.#read(key, seq)));
+        const hashes = await Promise.all(window.map(({ key, seq }) => unlessRefused(this.#read(key, seq))));
         hashes.forEach((hash, index) => {
-          const token = window[index]?.token;
-          if (hash !== undefined && token !== undefined)
-            slice.add(this.tree.segmentOf(token), hash.high, hash.low);
+          const segment = this.tree.segmentOf(window[index]?.token ?? 0);
+          if (hash instanceof LockstepError) this.#refuse(segment, hash);
+          else if (hash !== undefined) slice.add(segment, hash.high, hash.low);
         });
       }
     } catch (error) {
@@ -346,5 +396,15 @@ export class Refresh {
     });
     // Sums of 32-bit numbers stay exact below 2^53, for up to two million keys in a part of a segment.
     return { high: high % 2 ** 32, low: low % 2 ** 32 };
+  }
+}
+
+/** The result, or the error if the disk refuses to read. */
+async function unlessRefused<T>(reading: Promise<T>): Promise<T | LockstepError> {
+  try {
+    return await reading;
+  } catch (error) {
+    if (error instanceof LockstepError && error.code === 'StorageFailed') return error;
+    throw error;
   }
 }

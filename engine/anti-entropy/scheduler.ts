@@ -91,6 +91,11 @@ export class Scheduler {
   #busy = false;
   #sweepWanted = false;
   #sweepDueUs: number;
+  /** After a sweep that could not begin, since the disk refused to read: how long it rests, and until when. */
+  #sweepRestUs = 0;
+  #sweepRestsUntilUs = 0;
+  /** Exchanges in a row that have failed. */
+  #failedExchanges = 0;
   #lastPeer: NodeId | undefined;
   #stopped = false;
 
@@ -180,14 +185,20 @@ export class Scheduler {
       await this.#parts.ticked();
     } finally {
       this.#busy = false;
-      if (!this.#stopped) this.#arm(this.#sweepWanted ? restUs : this.#soon(rest));
+      if (!this.#stopped) this.#arm(this.#isSweepDue() ? restUs : this.#soon(rest));
     }
+  }
+
+  /** Whether a sweep is wanted, and does not rest after one that failed. */
+  #isSweepDue(): boolean {
+    return this.#sweepWanted && this.#parts.io.clock.nowUs() >= this.#sweepRestsUntilUs;
   }
 
   /** Does one tick's work. Resolves with the rest after it, in microseconds. */
   async #work(): Promise<number> {
     if (this.#parts.io.clock.nowUs() >= this.#sweepDueUs) this.#sweepWanted = true;
-    if (this.#sweepWanted && !(await this.#beginSweep())) return this.#options.tickUs;
+    // What the disk refuses does not keep this node from comparing the rest with its peers.
+    if (this.#isSweepDue()) await this.#beginSweep();
     this.#endSweepIfComplete();
     const peer = this.#select();
     if (peer === undefined) {
@@ -198,27 +209,37 @@ export class Scheduler {
     if (outcome === 'busy') return restUs;
     this.#lastPeer = peer.node;
     if (outcome === 'finished') this.#sweptWith(peer);
-    const more = this.#parts.peers().some((one) => this.#isToSweep(one) && one.node !== peer.node);
-    return more ? restUs : this.#options.tickUs;
+    this.#failedExchanges = outcome === 'failed' ? this.#failedExchanges + 1 : 0;
+    const peers = this.#parts.peers();
+    const more = peers.some((one) => this.#isToSweep(one) && one.node !== peer.node);
+    // A sweep hurries on to the next peer, but not on and on while none can be finished.
+    return more && this.#failedExchanges < peers.length ? restUs : this.#options.tickUs;
   }
 
-  /** Reads every value again. False if the store could not be read; the sweep then waits for the next tick. */
-  async #beginSweep(): Promise<boolean> {
+  /**
+   * Reads every value again. If the store cannot be read, the sweep is tried again later: after one tick, then twice as
+   * long each time, up to the interval of sweeps.
+   */
+  async #beginSweep(): Promise<void> {
     const { refresh, sharing, io } = this.#parts;
     io.log.event('debug', 'aae.sweep.began', {});
     try {
       await refresh.reread();
       await refresh.settle([wholeRing]);
     } catch (error) {
+      if (this.#stopped) return;
       sometimes('anti-entropy.sweep-failed');
       io.log.event('error', 'aae.sweep.failed', { detail: asLockstepError(error).message });
-      return false;
+      const { tickUs, fullSweepUs } = this.#options;
+      this.#sweepRestUs = Math.min(fullSweepUs, Math.max(tickUs, 2 * this.#sweepRestUs));
+      this.#sweepRestsUntilUs = io.clock.nowUs() + this.#sweepRestUs;
+      return;
     }
+    this.#sweepRestUs = 0;
     this.#sweepWanted = false;
     this.#sweepDueUs = io.clock.nowUs() + this.#options.fullSweepUs;
     this.#swept = new Set();
     io.log.event('info', 'aae.sweep.started', { peers: sharing().length });
-    return true;
   }
 
   /** The next peer in turn; during a sweep, first the peers that it has not finished with. */

@@ -113,9 +113,17 @@ export class Fingerprints {
     return this.#keys.size;
   }
 
-  /** Drops the fingerprints of the tokens `first` to `last`, so that their values are read again. */
-  forget(first: number, last: number): void {
+  /**
+   * Drops the fingerprints of the tokens `first` to `last`, so that their values are read again. Returns the number of
+   * keys.
+   */
+  forget(first: number, last: number): number {
     this.#catchUp();
-    for (const id of this.#keys.idsOfTokens((first - 1) >>> 0, last)) this.#keys.setMark(id, 0, 0);
+    let count = 0;
+    for (const id of this.#keys.idsOfTokens((first - 1) >>> 0, last)) {
+      this.#keys.setMark(id, 0, 0);
+      count += 1;
+    }
+    return count;
   }
 }

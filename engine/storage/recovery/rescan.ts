@@ -3,10 +3,11 @@
  * Walking the log costs a tenth of reading the keys one by one. It also reads the disk under values that are still in
  * memory, and so finds bit rot.
  *
- * Rejects with `StorageFailed` if the disk fails. A visited value is its key's newest at the instant of the call.
+ * Rejects with `StorageFailed` if the disk fails, once it has read the other segments. A visited value is its key's newest at the instant of the call.
  * Writes continue meanwhile; records of segments that begin after the walk did are not visited. If only the head of a
  * group has rotted, it is rewritten.
  */
+import { LockstepError } from '../../base/errors.ts';
 import type { Token } from '../../base/ids.ts';
 import type { DiskFile } from '../../io/disk.ts';
 import { writeFullyDurably } from '../../io/disk.ts';
@@ -49,22 +50,27 @@ export interface RescanContext {
 
 /**
  * Visits all values. Calls `rest` after each window and at the end of each segment, with the values seen since the last
- * call.
+ * call. If the disk refuses a part of a segment, the other segments are visited before this rejects.
  */
 export async function rescanValues(
   context: RescanContext,
   visit: ValueVisitor,
   rest: (values: number) => Promise<void>,
 ): Promise<void> {
+  let refusal: LockstepError | undefined;
   for (const segment of [...context.catalog.segments]) {
     if (segment.retired || segment.file === undefined) continue;
     segment.enter();
     try {
       await rescanSegment(context, segment, visit, rest);
+    } catch (error) {
+      if (!(error instanceof LockstepError) || error.code !== 'StorageFailed') throw error;
+      refusal ??= error;
     } finally {
       segment.leave();
     }
   }
+  if (refusal !== undefined) throw refusal;
 }
 
 async function rescanSegment(
