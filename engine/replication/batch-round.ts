@@ -18,7 +18,7 @@ import { writeNeed } from './needs.ts';
 import type { RoundDependencies } from './round-dependencies.ts';
 import { askPeer } from './round-dependencies.ts';
 import type { DispatchPlan, Refusal } from './plan.ts';
-import { planWrite } from './plan.ts';
+import { planWrite, withLate } from './plan.ts';
 import type { IncomingObject } from '../replica/replica.ts';
 import type { ConsistencyLevel, WriteNeed } from './requests.ts';
 import type { Place } from '../replica/key-slots.ts';
@@ -51,7 +51,10 @@ export interface ReplicaGroup {
  */
 interface Vote {
   readonly group: ReplicaGroup;
-  readonly tally: Tally | undefined;
+  /** The group's plan, with members that have begun to take over its objects since. */
+  plan: DispatchPlan | undefined;
+  tally: Tally | undefined;
+  isMet: boolean;
 }
 
 /** What one member gets: objects by position in the batch. */
@@ -169,7 +172,7 @@ export class BatchRound {
 
   /**
    * A member that has begun to take over keys since the round began may have fetched them from this node before the batch
-   * could be read here.
+   * could be read here. It raises the need, as a member does that takes them over when the round begins (`planWrite`).
    */
   #sendToNewOwners(): void {
     const { pending, ring, self } = this.#parts;
@@ -181,9 +184,28 @@ export class BatchRound {
     this.#nextPrimaries ??= new Set();
     for (const { member } of late) if (next.has(member.node)) this.#nextPrimaries.add(member.node);
     if (late.length > 0) sometimes('transaction.owner-joined-meanwhile');
+    if (this.#verdict === undefined) for (const vote of this.#votes) this.#raise(vote, late);
     this.#shares.push(...late);
     this.#silent += late.length;
     for (const share of late) this.#sendShare(share, this.#timeoutUs);
+  }
+
+  #raise(vote: Vote, late: readonly Share[]): void {
+    const { group, plan, tally } = vote;
+    if (plan === undefined || tally === undefined) return;
+    const counted = late.filter(
+      ({ member, indexes }) =>
+        indexes.some((index) => group.indexes.includes(index)) &&
+        plan.groups.some(({ datacenter }) => datacenter === member.datacenter),
+    );
+    if (counted.length === 0) return;
+    vote.plan = withLate(
+      plan,
+      counted.map(({ member }) => member),
+    );
+    vote.tally = tally.extended(vote.plan);
+    if (vote.isMet) this.#unmet += 1;
+    vote.isMet = false;
   }
 
   #isShared(member: Member, index: number): boolean {
@@ -224,13 +246,14 @@ export class BatchRound {
   }
 
   #answer(member: Member, success: boolean): void {
-    for (const { group, tally } of this.#votes) {
-      if (tally === undefined || group.plan.kind !== 'plan') continue;
-      const target = group.plan.targets.findIndex((one) => one.member.node === member.node);
+    for (const vote of this.#votes) {
+      const target = vote.plan?.targets.findIndex((one) => one.member.node === member.node) ?? -1;
       if (target < 0) continue;
-      const verdict = tally.answer(target, success);
+      const verdict = vote.tally?.answer(target, success);
       if (verdict === 'impossible') this.#settle(false);
-      if (verdict === 'met') this.#unmet -= 1;
+      if (verdict !== 'met') continue;
+      vote.isMet = true;
+      this.#unmet -= 1;
     }
     if (this.#unmet > 0 || (this.#nextPrimaries?.size ?? 0) > 0) return;
     if (this.#isDurableHere || this.#isStill()) this.#settle(true);
@@ -268,7 +291,8 @@ function nextPrimariesOf(parts: RoundDependencies, places: readonly Place[]): Se
 }
 
 function voteOf(group: ReplicaGroup): Vote {
-  return { group, tally: group.plan.kind === 'plan' ? new Tally(group.plan) : undefined };
+  const plan = group.plan.kind === 'plan' ? group.plan : undefined;
+  return { group, plan, tally: plan === undefined ? undefined : new Tally(plan), isMet: false };
 }
 
 /** Groups the positions of a batch by replicas and properties. Most batches form one group. */

@@ -77,6 +77,18 @@ test('a member that begins to take over the key before the object is durable her
   }
 });
 
+test('a member that begins to take over the key raises the need', () => {
+  const harness = new Harness();
+  harness.pending = [n4];
+  harness.answer(n2);
+  harness.round.durableHere();
+  // A quorum of n3, n4 and the replacement of another one would miss the object.
+  harness.answer(n4, false);
+  expect(harness.met).toEqual([]);
+  harness.answer(n3);
+  expect(harness.met).toEqual([true]);
+});
+
 test('the level is met, once, when enough replicas have the object and it is durable here', () => {
   const harness = new Harness();
   harness.answer(n2);

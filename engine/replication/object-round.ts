@@ -3,7 +3,8 @@
  * hint. The round reports when the object is durable at as many replicas as its plan requires.
  *
  * A member that begins to take over the key while the object is on its way to this node's disk may have fetched the key
- * before the object could be read here. It gets the object then, and the level counts as met only once it has answered.
+ * before the object could be read here. It gets the object then and raises the need, and the level counts as met only
+ * once it has answered.
  *
  * The write has happened, or is on its way to this node's disk: the round never fails it. For several objects see
  * `batch-round.ts`; for a client's write, which fails if too few replicas take it, see `write-round.ts`.
@@ -17,6 +18,7 @@ import type { Member } from '../cluster/ring/ring.ts';
 import type { RoundDependencies } from './round-dependencies.ts';
 import { askPeer } from './round-dependencies.ts';
 import type { DispatchPlan } from './plan.ts';
+import { withLate } from './plan.ts';
 import type { IncomingObject } from '../replica/replica.ts';
 import { Tally } from './tally.ts';
 
@@ -25,8 +27,9 @@ export class ObjectRound {
   readonly #parts: RoundDependencies;
   readonly #item: IncomingObject;
   readonly #place: KeyPlacement;
-  readonly #plan: DispatchPlan | undefined;
-  readonly #tally: Tally | undefined;
+  /** With the members that have begun to take over the key since. */
+  #plan: DispatchPlan | undefined;
+  #tally: Tally | undefined;
   readonly #met: (met: boolean) => void;
   /** The replicas and pending owners when the object was sent. */
   #sent: readonly Member[] = [];
@@ -91,7 +94,20 @@ export class ObjectRound {
     this.isCalm = false;
     this.#late ??= new Set();
     this.#late.add(member.node);
+    this.#raise(member);
     this.#sendTo(member);
+  }
+
+  /** The member raises the need, as one does that takes over the key when the plan is made (`planWrite`). */
+  #raise(member: Member): void {
+    const plan = this.#plan;
+    if (plan === undefined || this.#verdict === false || this.#isReported) return;
+    if (plan.targets.some((target) => target.member.node === member.node)) return;
+    if (!plan.groups.some(({ datacenter }) => datacenter === member.datacenter)) return;
+    this.#plan = withLate(plan, [member]);
+    this.#tally = this.#tally?.extended(this.#plan);
+    // The member's own answer decides it anew.
+    this.#verdict = undefined;
   }
 
   /** The object with its key and token. */

@@ -1,0 +1,103 @@
+import { expect, test } from 'vitest';
+
+import type { NodeId, Token } from '../base/ids.ts';
+import type { Member } from '../cluster/ring/ring.ts';
+import { Ring } from '../cluster/ring/ring.ts';
+import { keyOf, SlowStore } from '../replica/replica-harness.fixture.ts';
+import { BatchRound } from './batch-round.ts';
+import { roundPartsOf } from './round-parts.fixture.ts';
+
+const [n1, n2, n3, n4] = ['n1', 'n2', 'n3', 'n4'].map((node, index): Member => {
+  return {
+    node: node as NodeId,
+    datacenter: 'dc1',
+    rack: `r${index % 3}`,
+    tokens: [(index * 1000) as Token],
+  };
+}) as [Member, Member, Member, Member];
+
+/** A batch of two keys that n1 has applied; n2 and n3 are the other replicas. */
+class Harness {
+  /** Members that begin to take over the keys. */
+  pending: readonly Member[] = [];
+  readonly met: boolean[] = [];
+  readonly round: BatchRound;
+  readonly #answers = new Map<NodeId, (isWritten: boolean) => void>();
+
+  constructor() {
+    const parts = roundPartsOf(
+      {
+        self: n1,
+        ring: new Ring([n1, n2, n3]),
+        store: new SlowStore(),
+        plane: {
+          request: (peer, _request, _timeoutUs, onReply) => {
+            this.#answers.set(peer, (isWritten) => {
+              onReply(isWritten ? { kind: 'written' } : { kind: 'failed', code: 'PeerGone', detail: '' });
+            });
+            return 'ok';
+          },
+        },
+      },
+      { pending: () => this.pending },
+    );
+    const places = ['a', 'b'].map((name) => ({ key: keyOf(name), token: 7 as Token }));
+    const level = { level: 'DC_QUORUM', coordinator: n1.node, clientId: '' } as const;
+    this.round = new BatchRound(parts, places, [Buffer.from('a'), Buffer.from('b')], level);
+    this.round.whenMet((met) => this.met.push(met));
+    this.round.send(1_000_000);
+  }
+
+  get asked(): readonly string[] {
+    return [...this.#answers.keys()];
+  }
+
+  answer({ node }: Member, isWritten = true): void {
+    this.#answers.get(node)?.(isWritten);
+  }
+}
+
+test('a member that begins to take keys over before the batch is durable here raises the need', () => {
+  for (const [first, last, met] of [
+    [n4, n3, [true]],
+    [n3, n4, [true]],
+  ] as const) {
+    const harness = new Harness();
+    harness.answer(n2);
+    harness.pending = [n4];
+    harness.round.durableHere();
+    expect([harness.asked, harness.met]).toEqual([['n2', 'n3', 'n4'], []]);
+    harness.answer(first, first === n3);
+    // Two of three old owners have the batch; a quorum of n4 and the third one would miss it.
+    expect(harness.met).toEqual([]);
+    harness.answer(last, last === n3);
+    expect(harness.met).toEqual(met);
+  }
+});
+
+test('the new owner counts as one that has the batch', () => {
+  const harness = new Harness();
+  harness.answer(n2);
+  harness.pending = [n4];
+  harness.round.durableHere();
+  harness.answer(n4);
+  expect(harness.met).toEqual([true]);
+});
+
+test('a level that the new owner puts out of reach is reported at once', () => {
+  const harness = new Harness();
+  harness.answer(n3, false);
+  harness.answer(n2);
+  harness.pending = [n4];
+  harness.round.durableHere();
+  expect(harness.met).toEqual([]);
+  harness.answer(n4, false);
+  expect(harness.met).toEqual([false]);
+});
+
+test('without a new owner the level is met as soon as enough replicas have the batch', () => {
+  const harness = new Harness();
+  harness.answer(n2);
+  harness.round.durableHere();
+  expect(harness.met).toEqual([true]);
+});
