@@ -274,7 +274,7 @@ export class Batches {
 
   #workingSet(loaded: readonly Loaded[]): WorkingKeys {
     const nowMs = this.#parts.io.clock.wallMs();
-    const working = new WorkingKeys();
+    const working = new WorkingKeys(this.#parts.answerBytesMax);
     for (const { name, object, value } of loaded) working.add(name, entryOf(object, nowMs), value);
     return working;
   }

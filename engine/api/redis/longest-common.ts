@@ -13,7 +13,7 @@ import type { Apply } from './value-commands.ts';
 import { argument } from './value-commands.ts';
 
 /** The most cells of the table: values of 2,000 bytes each. */
-const cellsMax = 4_000_000;
+export const lcsCellsMax = 4_000_000;
 
 interface LcsOptions {
   readonly length: boolean;
@@ -118,7 +118,7 @@ export const lcs: Apply = (keys, request, { version }) => {
   const left = keys.get(argument(request, 1))?.value ?? empty;
   const right = keys.get(argument(request, 2))?.value ?? empty;
   const options = lcsOptions(request);
-  if ((left.length + 1) * (right.length + 1) > cellsMax || Math.min(left.length, right.length) > 0xffff) {
+  if ((left.length + 1) * (right.length + 1) > lcsCellsMax || Math.min(left.length, right.length) > 0xffff) {
     throw new Refusal('ERR String too long for LCS');
   }
   const table = tableOf(left, right);

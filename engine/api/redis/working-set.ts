@@ -5,6 +5,7 @@
 import { byteStringFrom } from '../../base/ids.ts';
 import type { ByteString } from '../../base/ids.ts';
 import { present } from '../../base/assert.ts';
+import { AnswerSize } from './answer-size.ts';
 import type { Entry } from './entries.ts';
 
 /** The entries of a command's keys. */
@@ -89,6 +90,12 @@ export class WorkingKeys implements WorkingSet {
   readonly #valueless = new Set<ByteString>();
   /** Bytes of all values that were set, including those replaced again. */
   writtenBytes = 0;
+  readonly #written: AnswerSize;
+
+  /** `writtenBytesMax`: bounds `writtenBytes`, since a script can write a lot before its end. */
+  constructor(writtenBytesMax: number) {
+    this.#written = new AnswerSize(writtenBytesMax);
+  }
 
   /** Adds a key with its present entry. `withValue`: false if the entry was loaded without its value. */
   add(key: ByteString, entry: Entry | undefined, withValue = true): void {
@@ -117,7 +124,9 @@ export class WorkingKeys implements WorkingSet {
     return this.find(byteStringFrom(key)).entry;
   }
 
+  /** Throws `TooLarge`, which ends the whole step, if the values that were set hold too much. */
   set(key: Buffer, entry: Entry): void {
+    this.#written.add(entry.value.length);
     this.writtenBytes += entry.value.length;
     this.find(byteStringFrom(key)).set(key, entry);
   }

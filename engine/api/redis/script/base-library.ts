@@ -67,7 +67,7 @@ export function baseFunctions(meter: Meter, operators: Operators): ReadonlyMap<s
         () => operators.call(args.must(1), []),
         (value) => operators.call(args.any(2), [value]),
       ),
-    rawequal: (args) => [args.any(1) === args.any(2)],
+    rawequal: (args) => [operators.isSame(args.any(1), args.any(2))],
     rawget: (args) => [args.table(1).get(args.any(2))],
     rawset: (args) => {
       args.table(1).set(args.any(2), args.any(3));
@@ -82,7 +82,9 @@ export function baseFunctions(meter: Meter, operators: Operators): ReadonlyMap<s
     },
     tonumber: (args) => {
       const base = args.integer(2, 10);
-      return [base === 10 ? numberOf(args.must(1)) : parseIn(base, args.text(1))];
+      if (base === 10) return [numberOf(args.must(1))];
+      meter.allocate(args.text(1).length);
+      return [parseIn(base, args.text(1))];
     },
     tostring: (args) => [operators.toText(args.must(1))],
     type: (args) => [typeOf(args.must(1))],
@@ -118,11 +120,11 @@ function parseIn(base: number, text: string): number | undefined {
   return Number.parseInt(digits, base);
 }
 
-/** The most values of one `unpack`, as Lua's stack has. */
-const unpackMax = 8000;
+/** The most values that one function returns, as Lua's stack has. */
+export const valuesMax = 8000;
 
 function unpack(meter: Meter, table: LuaTable, first: number, last: number): readonly LuaValue[] {
-  if (last - first >= unpackMax) throw new LibraryError('too many results to unpack');
+  if (last - first >= valuesMax) throw new LibraryError('too many results to unpack');
   const values: LuaValue[] = [];
   for (let at = first; at <= last; at++) {
     meter.step();
@@ -156,9 +158,10 @@ export function tableLibrary(meter: Meter, operators: Operators): LuaTable {
       if (args.count === 2) table.push(args.any(2));
       else if (args.count === 3) {
         const position = args.integer(2);
-        meter.step(Math.max(1, table.length - position));
-        for (let at = Math.max(table.length, position - 1); at >= position; at--)
-          table.set(at + 1, table.get(at));
+        const { length } = table;
+        // Nothing is behind the list; and counting down from a number beyond 2^53 would not end.
+        meter.step(Math.max(1, length - position + 1));
+        if (position <= length) for (let at = length; at >= position; at--) table.set(at + 1, table.get(at));
         table.set(position, args.any(3));
       } else throw new LibraryError("wrong number of arguments to 'insert'");
       return [];

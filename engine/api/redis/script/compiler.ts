@@ -307,7 +307,12 @@ class Compiler {
     const each = nodes.slice(0, -1).map((node) => this.#one(node, scope));
     const rest = this.#all(last, scope);
     if (each.length === 0) return rest;
-    return (env) => [...each.map((one) => one(env)), ...rest(env)];
+    return (env) => {
+      const before = each.map((one) => one(env));
+      const others = rest(env);
+      this.#meter.step(others.length >>> 3);
+      return [...before, ...others];
+    };
   }
 
   /** All values of a call or of `...`. */

@@ -18,6 +18,8 @@ const arithmeticEvents: Readonly<Record<Arithmetic, string>> = {
   '^': '__pow',
 };
 
+/** Comparing 256 bytes of texts counts as a step. */
+const comparedShift = 8;
 /** The most tables that `__index` may lead through. */
 const chainMax = 100;
 
@@ -38,7 +40,7 @@ export class Operators {
 
   /** Calls a value, which may be a table with `__call`. `what` describes it in the error. */
   call(callee: LuaValue, args: readonly LuaValue[], what = ''): readonly LuaValue[] {
-    this.#meter.step();
+    this.#meter.step(1 + (args.length >>> 3));
     if (callee instanceof LuaFunction) return this.#within(callee, args);
     const handler = this.metamethod(callee, '__call');
     if (handler instanceof LuaFunction) return this.#within(handler, [callee, ...args]);
@@ -136,9 +138,20 @@ export class Operators {
     throw new LibraryError(`attempt to get length of ${described(what, value)}`);
   }
 
+  /** Whether both are the same, without metamethods. */
+  isSame(left: LuaValue, right: LuaValue): boolean {
+    if (typeof left === 'string' && typeof right === 'string') this.#compares(left, right);
+    return left === right;
+  }
+
+  /** Counts the comparison of two texts, which may look at every byte. */
+  #compares(left: string, right: string): void {
+    this.#meter.step(Math.min(left.length, right.length) >>> comparedShift);
+  }
+
   /** `left == right`. */
   equals(left: LuaValue, right: LuaValue): boolean {
-    if (left === right) return true;
+    if (this.isSame(left, right)) return true;
     if (!(left instanceof LuaTable && right instanceof LuaTable)) return false;
     const handler = this.metamethod(left, '__eq');
     if (handler === undefined || handler !== this.metamethod(right, '__eq')) return false;
@@ -148,14 +161,20 @@ export class Operators {
   /** `left < right`. */
   isLess(left: LuaValue, right: LuaValue): boolean {
     if (typeof left === 'number' && typeof right === 'number') return left < right;
-    if (typeof left === 'string' && typeof right === 'string') return left < right;
+    if (typeof left === 'string' && typeof right === 'string') {
+      this.#compares(left, right);
+      return left < right;
+    }
     return isTrue(this.#compared('__lt', left, right)[0]);
   }
 
   /** `left <= right`. */
   isAtMost(left: LuaValue, right: LuaValue): boolean {
     if (typeof left === 'number' && typeof right === 'number') return left <= right;
-    if (typeof left === 'string' && typeof right === 'string') return left <= right;
+    if (typeof left === 'string' && typeof right === 'string') {
+      this.#compares(left, right);
+      return left <= right;
+    }
     if (this.metamethod(left, '__le') !== undefined || this.metamethod(left, '__lt') === undefined) {
       return isTrue(this.#compared('__le', left, right)[0]);
     }

@@ -196,6 +196,7 @@ class Matcher {
       if (at >= this.#pattern.length) throw new LibraryError("malformed pattern (missing ']')");
       at += this.#pattern[at] === '%' ? 2 : 1;
     } while (this.#pattern[at] !== ']');
+    this.#meter.step((at - p) >>> 3);
     return at + 1;
   }
 
@@ -218,6 +219,7 @@ class Matcher {
   /** Whether a character is in the set from `[` at `p` to behind `]` at `end`. */
   #inSet(char: string, p: number, end: number): boolean {
     const isNegated = this.#pattern[p + 1] === '^';
+    this.#meter.step((end - p) >>> 3);
     for (let at = p + (isNegated ? 2 : 1); at < end - 1; at++) {
       const one = this.#pattern[at] ?? '';
       if (one === '%') {

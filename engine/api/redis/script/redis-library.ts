@@ -5,6 +5,7 @@
  */
 import { createHash } from 'node:crypto';
 import type { Arguments } from './arguments.ts';
+import { refuseAnswerBeyond } from '../answer-size.ts';
 import { libraryOf } from './arguments.ts';
 import type { LuaValue, Meter } from './values.ts';
 import { LibraryError, LuaTable, formatShortest, isTrue, tableOf } from './values.ts';
@@ -40,18 +41,16 @@ export function redisLibrary(meter: Meter, call: ScriptCall, log: (text: string)
       pcall: (args) => [run(args)],
       error_reply: (args) => [fieldOf(meter, 'err', withCode(args.text(1).replace(/^-/, '')))],
       status_reply: (args) => [fieldOf(meter, 'ok', args.text(1))],
-      sha1hex: (args) => [
-        createHash('sha1')
-          .update(Buffer.from(args.text(1, ''), 'latin1'))
-          .digest('hex'),
-      ],
+      sha1hex: (args) => {
+        const text = args.text(1, '');
+        meter.allocate(text.length);
+        meter.step(text.length >>> 4);
+        return [createHash('sha1').update(Buffer.from(text, 'latin1')).digest('hex')];
+      },
       log: (args) => {
-        log(
-          args
-            .from(2)
-            .map((_, at) => args.text(at + 2))
-            .join(' '),
-        );
+        meter.step(commandSteps);
+        const texts = args.from(2).map((_, at) => args.text(at + 2).slice(0, loggedCharsMax));
+        log(texts.join(' ').slice(0, loggedCharsMax));
         return [];
       },
       setresp: (args) => {
@@ -69,6 +68,8 @@ export function redisLibrary(meter: Meter, call: ScriptCall, log: (text: string)
   );
 }
 
+/** The most of one line of the log, as in Redis. */
+const loggedCharsMax = 1024;
 /** A command costs as many steps as a short loop. */
 const commandSteps = 100;
 
@@ -137,23 +138,56 @@ class ReplyValues {
 
 const depthMax = 100;
 
-/** A script's value as a reply in RESP2 or 3 (`nil`: how the version encodes nil). Throws `LibraryError`. */
-export function replyOf(value: LuaValue, nil: Buffer, depth = 0): Buffer {
-  if (depth > depthMax) throw new LibraryError('reached lua stack limit');
-  if (typeof value === 'string') return bulk(Buffer.from(value, 'latin1'));
-  if (typeof value === 'number') return Buffer.from(`:${integerOf(value)}\r\n`);
-  if (!(value instanceof LuaTable)) return isTrue(value) && value === true ? Buffer.from(':1\r\n') : nil;
-  const [error, status] = [value.get('err'), value.get('ok')];
-  if (typeof error === 'string') return line('-', error);
-  if (typeof status === 'string') return line('+', status);
-  const items: Buffer[] = [];
-  for (let at = 1; ; at++) {
-    const item = value.get(at);
-    if (item === undefined) break;
-    items.push(replyOf(item, nil, depth + 1));
-  }
-  return Buffer.concat([Buffer.from(`*${items.length}\r\n`), ...items]);
+/** How a script's value becomes a reply. */
+export interface ReplyTerms {
+  readonly meter: Meter;
+  /** How the client's version encodes nil. */
+  readonly nil: Buffer;
+  readonly answerBytesMax: number;
 }
+
+/**
+ * A script's value as a reply in RESP2 or 3. A table may hold one value many times, and each time is counted. Throws
+ * `LibraryError`, and `Refusal` if the reply exceeds `answerBytesMax`.
+ */
+export function replyOf(value: LuaValue, { meter, nil, answerBytesMax }: ReplyTerms): Buffer {
+  const pieces: Buffer[] = [];
+  let bytes = 0;
+  const add = (piece: Buffer): void => {
+    bytes += piece.length + pieceBytes;
+    refuseAnswerBeyond(answerBytesMax, bytes);
+    pieces.push(piece);
+  };
+  const addTable = (table: LuaTable, depth: number): void => {
+    const [error, status] = [table.get('err'), table.get('ok')];
+    if (typeof error === 'string') add(line('-', error));
+    else if (typeof status === 'string') add(line('+', status));
+    else {
+      let count = 0;
+      while (table.get(count + 1) !== undefined) count += 1;
+      meter.step(count);
+      add(Buffer.from(`*${count}\r\n`));
+      for (let at = 1; at <= count; at++) addValue(table.get(at), depth + 1);
+    }
+  };
+  const addValue = (one: LuaValue, depth: number): void => {
+    if (depth > depthMax) throw new LibraryError('reached lua stack limit');
+    meter.step();
+    if (typeof one === 'string') {
+      refuseAnswerBeyond(answerBytesMax, bytes + one.length);
+      meter.step(one.length >>> 6);
+      add(bulk(Buffer.from(one, 'latin1')));
+    } else if (typeof one === 'number') add(Buffer.from(`:${integerOf(one)}\r\n`));
+    else if (one instanceof LuaTable) addTable(one, depth);
+    else add(isTrue(one) && one === true ? Buffer.from(':1\r\n') : nil);
+  };
+  addValue(value, 0);
+  const [only] = pieces;
+  return pieces.length === 1 && only !== undefined ? only : Buffer.concat(pieces);
+}
+
+/** About the memory of a piece of a reply in addition to its bytes. */
+const pieceBytes = 64;
 
 /** The whole part; of what has none within 64 bits, what a conversion in C gives on x86. */
 function integerOf(value: number): string {

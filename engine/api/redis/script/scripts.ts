@@ -9,9 +9,11 @@
 import { createHash } from 'node:crypto';
 import { RecentMap } from '../../../base/recent-map.ts';
 import type { Log } from '../../../io/log.ts';
+import type { Command } from '../commands.ts';
 import { commands, hasArity, keysOf, looksAtValues } from '../commands.ts';
 import { Refusal, texts } from '../refusals.ts';
 import { arrayReply, bulkReply, errorReply, nilReply, pongReply, textReply } from '../replies.ts';
+import { lcsCellsMax } from '../longest-common.ts';
 import type { CommandContext, ScriptRequest, ScriptRunner } from '../value-commands.ts';
 import type { WorkingSet } from '../working-set.ts';
 import { MissingKeys } from '../working-set.ts';
@@ -94,7 +96,7 @@ export class Scripts implements ScriptRunner {
     const meter = new Meter(this.#bounds);
     const operators = new Operators(meter);
     const call = (command: readonly Buffer[]): Buffer =>
-      callCommand(command, request.isReadOnly, keys, context);
+      callCommand(command, request.isReadOnly, keys, context, meter);
     const log = (text: string): void => this.#log.event('info', 'redis.script.said', { text });
     const strings = stringLibrary(meter, operators);
     operators.strings = strings;
@@ -113,7 +115,8 @@ export class Scripts implements ScriptRunner {
       ['ARGV', namesOf(meter, request.arguments)],
     ]);
     const main = compileScript(parsed, { meter, operators, globals });
-    return replyOf(main.call([])[0], nilReply(context.version));
+    const { answerBytesMax, version } = context;
+    return replyOf(main.call([])[0], { meter, nil: nilReply(version), answerBytesMax });
   }
 }
 
@@ -135,6 +138,7 @@ function callCommand(
   isReadOnly: boolean,
   keys: WorkingSet,
   context: CommandContext,
+  meter: Meter,
 ): Buffer {
   const name = (request[0] ?? Buffer.alloc(0)).toString('latin1').toLowerCase();
   const command = commands.get(name);
@@ -156,12 +160,22 @@ function callCommand(
   const wantsValue = looksAtValues(command, request);
   const missing = [...keysOf(command, request)].filter((key) => !keys.has(key, wantsValue));
   if (missing.length > 0) throw new MissingKeys(missing);
+  if (wantsValue) meter.step(stepsOf(command, request, keys));
   try {
     return command.apply(keys, request, { ...context, version: 2 });
   } catch (error) {
     if (error instanceof Refusal) return errorReply(error.message);
     throw error;
   }
+}
+
+/** The steps of a command that looks at the bytes of its keys' values. */
+function stepsOf(command: Command, request: readonly Buffer[], keys: WorkingSet): number {
+  const lengths = [...keysOf(command, request)].map((key) => keys.get(key)?.value.length ?? 0);
+  const [left = 0, right = 0] = lengths;
+  // The table of LCS has a cell for each pair of bytes.
+  if (command.name === 'lcs') return Math.min(left * right, lcsCellsMax) >>> 4;
+  return lengths.reduce((sum, length) => sum + (length >>> 6), 0);
 }
 
 function timeReply(ms: number): Buffer {

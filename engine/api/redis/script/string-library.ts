@@ -5,11 +5,21 @@
  */
 import type { Arguments } from './arguments.ts';
 import { functionOf, libraryOf } from './arguments.ts';
+import { valuesMax } from './base-library.ts';
 import type { Operators } from './operators.ts';
 import type { Capture, PatternMatch } from './patterns.ts';
 import { findPattern } from './patterns.ts';
 import type { LuaValue, Meter } from './values.ts';
 import { LibraryError, LuaTable, formatShortest, isTrue, textOf, typeOf } from './values.ts';
+
+/** Texts of up to this length are found in time proportional to that of the text that is searched. */
+const shortChars = 250;
+
+/** The steps of a search. For a long text it may take time in proportion to the product of both lengths. */
+function searchSteps(text: string, wanted: string): number {
+  if (wanted.length <= shortChars) return 1 + (text.length >>> 3);
+  return 1 + Math.floor((text.length * wanted.length) / 64);
+}
 
 const specials = /[\^$*+?.([%-]/;
 
@@ -20,6 +30,7 @@ export function stringLibrary(meter: Meter, operators: Operators): LuaTable {
     byte: (args) => {
       const text = args.text(1);
       const [first, last] = library.span(args, text, 1);
+      if (last - first > valuesMax) throw new LibraryError('stack overflow (string slice too long)');
       meter.allocate(Math.max(0, last - first) * 8);
       return Array.from(text.slice(first, last), (char) => char.charCodeAt(0));
     },
@@ -84,8 +95,9 @@ class StringLibrary {
     const start = args.integer(3, 1);
     const from = Math.max(0, start < 0 ? text.length + start : start - 1);
     if (from > text.length) return [undefined];
+    this.#meter.step(pattern.length >>> 5);
     if (wantsPlace && (isTrue(args.any(4)) || !specials.test(pattern))) {
-      this.#meter.step(1 + (text.length >>> 3));
+      this.#meter.step(searchSteps(text, pattern));
       const at = text.indexOf(pattern, from);
       return at < 0 ? [undefined] : [at + 1, at + pattern.length];
     }
@@ -146,9 +158,9 @@ class StringLibrary {
     const literal = textOf(replacement);
     if (literal !== undefined) {
       return literal.replaceAll(/%(.)?/gs, (_, char: string | undefined) => {
-        if (char === '0') return whole;
+        if (char === '0') return this.made(whole);
         if (char === undefined || char < '1' || char > '9') return char ?? '';
-        if (char === '1' && match.captures.length === 0) return whole;
+        if (char === '1' && match.captures.length === 0) return this.made(whole);
         const capture = match.captures[Number(char) - 1];
         if (capture === undefined) throw new LibraryError('invalid capture index');
         return textOf(this.#capture(text, capture)) ?? '';

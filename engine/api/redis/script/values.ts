@@ -135,7 +135,7 @@ export class LuaTable {
     if (typeof key === 'number' && key >= 1 && key <= this.#list.length && Number.isInteger(key)) {
       return this.#list[key - 1];
     }
-    const at = this.#index.get(key);
+    const at = this.#indexOf(key);
     return at === undefined ? undefined : this.#slots[at]?.value;
   }
 
@@ -145,7 +145,7 @@ export class LuaTable {
     if (key === undefined) throw new LibraryError('table index is nil');
     if (typeof key === 'number' && Number.isNaN(key)) throw new LibraryError('table index is NaN');
     if (typeof key === 'number' && this.#setInList(key, value)) return;
-    const at = this.#index.get(key);
+    const at = this.#indexOf(key);
     const slot = at === undefined ? undefined : this.#slots[at];
     if (slot !== undefined) {
       if (slot.value === undefined && value !== undefined) this.#dead -= 1;
@@ -169,12 +169,16 @@ export class LuaTable {
       for (let at = key ?? 0; at < this.#list.length; at++) {
         const value = this.#list[at];
         if (value !== undefined) return [at + 1, value];
+        this.#meter.step();
       }
     }
-    for (; slotAt < this.#slots.length; slotAt++) {
-      const slot = this.#slots[slotAt];
-      if (slot?.value !== undefined) return [slot.key, slot.value];
+    for (let at = slotAt; at < this.#slots.length; at++) {
+      const slot = this.#slots[at];
+      if (slot?.value === undefined) continue;
+      this.#meter.step((at - slotAt) >>> 2);
+      return [slot.key, slot.value];
     }
+    this.#meter.step((this.#slots.length - slotAt) >>> 2);
     return undefined;
   }
 
@@ -186,6 +190,12 @@ export class LuaTable {
   /** Replaces the list by a sorted one of the same values. */
   reorder(sorted: readonly LuaValue[]): void {
     sorted.forEach((value, at) => (this.#list[at] = value));
+  }
+
+  #indexOf(key: LuaValue): number | undefined {
+    // A long key is compared with the one that the table has, byte by byte.
+    if (typeof key === 'string') this.#meter.step(key.length >>> 8);
+    return this.#index.get(key);
   }
 
   #setInList(key: number, value: LuaValue): boolean {
