@@ -56,6 +56,30 @@ describe('idempotency keys', () => {
     );
   });
 
+  it('come to the last of a walk, whatever is dropped and used again meanwhile', () => {
+    const names = new IdempotencyKeys(100);
+    for (let index = 0; index < 6; index++) names.enter(nameOf(index, [1], index < 3 ? 50 : 100));
+    const first = names.page(() => true, '', 1);
+    expect(first).toMatchObject({ names: [{ clientId: 'c0' }], more: true });
+    const second = names.page(() => true, 'c0', 1);
+    expect(second).toMatchObject({ names: [{ clientId: 'c1' }], more: true });
+    expect(names.forgetOlder(50, 10)).toEqual(['c0', 'c1', 'c2']);
+    names.enter(nameOf(1, [1], 200));
+    const rest = names.page(() => true, 'c1', 1000);
+    expect(rest.names.map(({ clientId }) => clientId)).toEqual(['c3', 'c4', 'c5', 'c1']);
+    expect(rest.more).toBe(false);
+  });
+
+  it('are dropped in the sequence of their age, though a key that had one is used again', () => {
+    const names = new IdempotencyKeys(10);
+    for (const index of [1, 2]) names.enter(nameOf(index, [1], 50));
+    names.enter(nameOf(1, [1], 200));
+    names.enter(nameOf(3, [1], 300));
+    expect(names.hasOlder(100)).toBe(true);
+    expect(names.forgetOlder(100, 10)).toEqual(['c2']);
+    expect(names.forgetOlder(200, 10)).toEqual(['c1']);
+  });
+
   it('are dropped by age, whichever node reported them', () => {
     const names = new IdempotencyKeys(10);
     names.enter(nameOf(1, [1], 100));

@@ -27,9 +27,25 @@ export interface NamePage {
   readonly more: boolean;
 }
 
+/** A record and its place in the sequence, which grows. */
+interface Placed {
+  readonly record: ClientRecord;
+  readonly place: number;
+}
+
+/** The last keys of pages whose places are noted. Walks that are under way at the same time are far fewer. */
+const cursorCountMax = 64;
+
 /** The idempotency records of one node, in memory, in the sequence in which they came. */
 export class IdempotencyKeys {
-  readonly #records = new Map<string, ClientRecord>();
+  /** In the sequence of their places. */
+  readonly #records = new Map<string, Placed>();
+  #lastPlace = 0;
+  /**
+   * The place that the last key of a page had, oldest page first: by the time the next page is asked for, the key may
+   * have been dropped, and used again in another place.
+   */
+  readonly #cursors = new Map<string, number>();
   readonly #countMax: number;
   #fenceCount = 0;
 
@@ -48,7 +64,7 @@ export class IdempotencyKeys {
   standsAgainst(order: PrepareRequest, [waiting]: readonly Waiting[]): Voted | undefined {
     const { clientId, clientDigest } = order;
     if (clientId === '') return undefined;
-    const done = this.#records.get(clientId);
+    const done = this.#records.get(clientId)?.record;
     if (done !== undefined) return usedBefore(order, done);
     if (waiting !== undefined) {
       const { xid, order: other } = waiting;
@@ -62,10 +78,17 @@ export class IdempotencyKeys {
     return undefined;
   }
 
-  /** Records that a transaction was applied under the key, or that the key is fenced. */
+  /**
+   * Records that a transaction was applied under the key, or that the key is fenced. A record that is not as old as the
+   * key's former one comes last, so that it does not keep older ones from being dropped.
+   */
   enter({ clientId, ...record }: NamedRecord): void {
     this.#uncount(clientId);
-    this.#records.set(clientId, record);
+    const known = this.#records.get(clientId);
+    const keeps = known?.record.sinceMs === record.sinceMs;
+    if (!keeps) this.#records.delete(clientId);
+    const place = keeps ? known.place : (this.#lastPlace += 1);
+    this.#records.set(clientId, { record, place });
     if (isFence(record)) this.#fenceCount += 1;
   }
 
@@ -76,12 +99,12 @@ export class IdempotencyKeys {
 
   #uncount(clientId: string): void {
     const known = this.#records.get(clientId);
-    if (known !== undefined && isFence(known)) this.#fenceCount -= 1;
+    if (known !== undefined && isFence(known.record)) this.#fenceCount -= 1;
   }
 
   /** The record under the key, if it is younger than `untilMs` (retention clock). */
   get(clientId: string, untilMs: number): NamedRecord | undefined {
-    const record = this.#records.get(clientId);
+    const record = this.#records.get(clientId)?.record;
     return record === undefined || record.sinceMs <= untilMs ? undefined : { clientId, ...record };
   }
 
@@ -91,24 +114,36 @@ export class IdempotencyKeys {
   page(are: (token: Token) => boolean, after: string, bytesMax: number): NamePage {
     const names: NamedRecord[] = [];
     let bytes = 0;
-    // If `after` was dropped meanwhile, it was among the oldest, so the page starts anew. A record that comes twice
-    // changes nothing.
-    let reached = after === '' || !this.#records.has(after);
-    for (const [clientId, record] of this.#records) {
-      if (reached && record.tokens.some(are)) {
-        if (bytes >= bytesMax) return { names, more: true };
-        const named = { clientId, ...record };
-        names.push(named);
-        bytes += nameBytes(named);
+    // Of a key that is not known any more the page starts anew: a record that comes twice changes nothing.
+    const from = this.#cursors.get(after) ?? this.#records.get(after)?.place ?? 0;
+    let last = from;
+    for (const [clientId, { record, place }] of this.#records) {
+      if (place <= from || !record.tokens.some(are)) continue;
+      if (bytes >= bytesMax) {
+        this.#noteCursor(names.at(-1)?.clientId ?? '', last);
+        return { names, more: true };
       }
-      reached ||= clientId === after;
+      const named = { clientId, ...record };
+      names.push(named);
+      bytes += nameBytes(named);
+      last = place;
     }
     return { names, more: false };
   }
 
+  #noteCursor(clientId: string, place: number): void {
+    this.#cursors.delete(clientId);
+    this.#cursors.set(clientId, place);
+    if (this.#cursors.size <= cursorCountMax) return;
+    for (const oldest of this.#cursors.keys()) {
+      this.#cursors.delete(oldest);
+      return;
+    }
+  }
+
   /** True if the first record is older than `untilMs`. */
   hasOlder(untilMs: number): boolean {
-    for (const { sinceMs } of this.#records.values()) return sinceMs <= untilMs;
+    for (const { record } of this.#records.values()) return record.sinceMs <= untilMs;
     return false;
   }
 
@@ -118,8 +153,8 @@ export class IdempotencyKeys {
    */
   forgetOlder(untilMs: number, countMax: number): readonly string[] {
     const old: string[] = [];
-    for (const [clientId, { sinceMs }] of this.#records) {
-      if (sinceMs > untilMs || old.length === countMax) break;
+    for (const [clientId, { record }] of this.#records) {
+      if (record.sinceMs > untilMs || old.length === countMax) break;
       old.push(clientId);
     }
     for (const clientId of old) {
