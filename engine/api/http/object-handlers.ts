@@ -168,7 +168,7 @@ async function write(task: Task, content: Content): Promise<StoredObject> {
     context: seen ?? judged?.seen ?? [],
     timeoutMs: task.patience.remainingMs(),
     times: task.patience.times,
-    ifNoneMatch: forbidsAny(request),
+    ifNoneMatch: forbidsAny(request) || judged?.isAbsent === true,
     ifContext: unchanged ?? judged?.ifContext,
   };
   const written = parts.dispatcher.put(put);
@@ -180,6 +180,8 @@ interface Judged {
   readonly ifContext?: VersionVector;
   /** A client that names a version's tag has seen its context. */
   readonly seen?: VersionVector;
+  /** The key holds nothing, and the write applies only while that is so. */
+  readonly isAbsent?: boolean;
 }
 
 async function readAndJudge(task: Task): Promise<Judged> {
@@ -188,7 +190,7 @@ async function readAndJudge(task: Task): Promise<Judged> {
   const current = held === undefined ? undefined : viewOf(held, undefined, undefined)?.current;
   const verdict = judge(task.request, current, task.parts.io.clock.wallMs());
   if (verdict.kind === 'failed') throw new LockstepError('PreconditionFailed', verdict.detail);
-  if (held === undefined) return {};
+  if (held === undefined) return { isAbsent: true };
   return namesVersion(task.request)
     ? { ifContext: held.context, seen: held.context }
     : { ifContext: held.context };

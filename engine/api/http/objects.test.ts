@@ -240,6 +240,28 @@ test('a deletion on condition is written on condition that the object is what wa
   expect(await conditionOf({ 'If-None-Match': '"another"' })).toBe(true);
 });
 
+test('a write whose conditions an absent key fulfils is written on condition that it is still absent', async () => {
+  const client = new TestingClient();
+  const target = '/buckets/b/keys/k';
+  const put = (headers: Record<string, string>): ReturnType<TestingClient['call']> =>
+    client.call({
+      method: 'PUT',
+      target,
+      headers: { 'Content-Type': 'text/plain', ...headers },
+      body: 'one',
+    });
+  for (const headers of [
+    { 'If-None-Match': '"another"' },
+    { 'If-Unmodified-Since': 'Sun, 06 Nov 1994 08:49:37 GMT' },
+  ]) {
+    expect((await put(headers)).status).toBe(204);
+    expect(client.dispatcher.puts.at(-1)).toMatchObject({ ifNoneMatch: true, ifContext: undefined });
+    expect((await client.call({ method: 'DELETE', target })).status).toBe(204);
+  }
+  await put({});
+  expect(client.dispatcher.puts.at(-1)?.ifNoneMatch).toBe(false);
+});
+
 test('requests, errors, latencies and values are reported to the observer', async () => {
   const client = new TestingClient();
   const headers = { 'Content-Type': 'text/plain' };
