@@ -149,15 +149,26 @@ async function write(parts: PbcDependencies, request: PutRequest, message: RpbPu
   }
 }
 
+/** The put was refused, or cannot apply, whatever the key holds; reading it serves Riak's text alone. */
 async function conditionFailure(
   parts: PbcDependencies,
   request: PutRequest,
   message: RpbPutReq,
 ): Promise<LockstepError> {
   if (message.if_none_match === true) return new RiakRefusal('PreconditionFailed', 'match_found');
-  const { object } = await parts.dispatcher.get({ key: request.key, need: 'default' });
-  const absent = object === undefined || isDeleted(object);
+  const absent = await isAbsent(parts, request);
   return new RiakRefusal('PreconditionFailed', absent ? 'notfound' : 'modified');
+}
+
+/** Whether the key holds nothing; false if it cannot be read. */
+async function isAbsent({ dispatcher }: PbcDependencies, { key, timeoutMs }: PutRequest): Promise<boolean> {
+  try {
+    const { object } = await dispatcher.get({ key, need: 'default', timeoutMs });
+    return object === undefined || isDeleted(object);
+  } catch (error) {
+    if (error instanceof LockstepError) return false;
+    throw error;
+  }
 }
 
 /** Deleting a missing object succeeds: Riak answers both cases alike. */

@@ -176,6 +176,19 @@ test('if_modified answers unchanged for an object with that context', async () =
   expect(valuesOf(await fetch(peer, { if_modified: vclock }))).toEqual(['w']);
 });
 
+test('a failed condition is answered as such though the key cannot be read afterwards', async () => {
+  const server = await TestingServer.start();
+  const peer = server.join();
+  await store(peer, 'v');
+  const { vclock } = await fetch(peer);
+  await store(peer, 'w', { vclock });
+  server.dispatcher.get = () => Promise.reject(new LockstepError('NoQuorum', 'too few'));
+  for (const stated of [{}, { vclock }])
+    expect(await failure(peer, put('x', { if_not_modified: true, ...stated }))).toBe(
+      'PreconditionFailed | modified',
+    );
+});
+
 test('failed conditions have texts of Riak', async () => {
   const peer = (await TestingServer.start()).join();
   expect(await failure(peer, put('v', { if_not_modified: true }))).toBe('PreconditionFailed | notfound');
