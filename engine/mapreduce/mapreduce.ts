@@ -92,9 +92,10 @@ export class MapReduce {
       const fromUs = this.#io.clock.nowUs();
       try {
         const done = await this.#worker.work(decodeWork(asked));
-        this.counts.batchesServed += 1;
         this.counts.mapped += done.count;
-        return { kind: 'phaseMapped', words: this.#fitting(encodeWorkDone(done)) };
+        const words = this.#fitting(encodeWorkDone(done));
+        this.counts.batchesServed += 1;
+        return { kind: 'phaseMapped', words };
       } finally {
         this.counts.phaseUs.map += this.#io.clock.nowUs() - fromUs;
       }
