@@ -318,6 +318,7 @@ export class Node {
     await membership.stop();
     await plane.stop();
     await Promise.all([moved, checked]);
+    await membership.settled();
     await antiEntropy?.close();
     handoff?.hints.stop();
     publisher.stop();

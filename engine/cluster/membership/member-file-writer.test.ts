@@ -54,7 +54,7 @@ it('a member is saved as soon as it is heard of, and once', async () => {
   records[0] = recordOf('n2', 1);
   for (const nowUs of [200_000, 200_000, 400_000]) {
     writer.look(nowUs);
-    await writer.settling;
+    await writer.idle();
     await settle();
   }
   expect(file.saves).toBe(1);
@@ -67,7 +67,7 @@ it('a member that becomes known during a save is saved behind it', async () => {
   writer.look(5);
   records.push(recordOf('n3', 1));
   writer.look(6);
-  await writer.settling;
+  await writer.idle();
   expect([file.saves, file.lacksOneOf(records)]).toEqual([2, false]);
 });
 
@@ -80,4 +80,19 @@ it('a save that failed is made again, a second later', async () => {
     await settle();
   }
   expect(file.saves).toBe(2);
+});
+
+it('is idle once no save is under way, whoever has begun it', async () => {
+  const file = new File();
+  const writer = writerOf(file, [recordOf('n2', 1)]);
+  const over: string[] = [];
+  const first = writer.save().then(() => over.push('first'));
+  const second = writer.save().then(() => over.push('second'));
+  const idle = writer.idle().then(() => over.push('idle'));
+  await Promise.all([first, second, idle]);
+  expect(over.slice(0, 2).sort()).toEqual(['first', 'second']);
+  file.fails = true;
+  const failed = writer.save();
+  await writer.idle();
+  expect(await failed).toBe(false);
 });

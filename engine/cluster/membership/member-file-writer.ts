@@ -21,6 +21,8 @@ export class MemberFileWriter {
   /** No earlier than this, on the monotonic clock. */
   #dueUs = 0;
   #saving: Promise<boolean> | undefined;
+  /** The save that was begun last. */
+  #last: Promise<unknown> = Promise.resolve();
 
   /** `records`: every member's record, including this node's. */
   constructor(
@@ -33,13 +35,23 @@ export class MemberFileWriter {
     this.#records = records;
   }
 
-  /** The save that `look` has started; undefined if none is under way. */
-  get settling(): Promise<unknown> | undefined {
-    return this.#saving;
+  /** Resolves when no save is under way. Never rejects. */
+  async idle(): Promise<void> {
+    let seen: Promise<unknown> | undefined;
+    while (seen !== this.#last || this.#saving !== undefined) {
+      seen = this.#last;
+      await Promise.all([this.#saving, seen]);
+    }
   }
 
   /** Saves all records. Resolves with true once they are durable, with false if the disk failed. Never rejects. */
-  async save(): Promise<boolean> {
+  save(): Promise<boolean> {
+    const saved = this.#save();
+    this.#last = saved;
+    return saved;
+  }
+
+  async #save(): Promise<boolean> {
     try {
       await this.#file.save(this.#records());
       return true;

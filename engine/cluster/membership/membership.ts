@@ -88,6 +88,8 @@ export class Membership {
   /** What this node is about to state of itself: it goes to the disk first. */
   #intended: Partial<MemberRecord> = {};
   #raising = false;
+  /** Resolves once the last raise of the generation is over. */
+  #raised: Promise<void> = Promise.resolve();
   /** Resolves once every peer has been heard; present while `acquainted` waits. */
   #acquaintance: Deferred<void> | undefined;
 
@@ -396,7 +398,14 @@ export class Membership {
     this.#table.declare({ away: true });
     this.#gossip.stop();
     await this.#gossip.farewell();
-    if (this.#fileWriter.settling !== undefined) await this.#fileWriter.settling;
+  }
+
+  /**
+   * Resolves when none of its files is being written. Call it when the peer plane and the ring changes have stopped
+   * too: until then they may begin another save.
+   */
+  async settled(): Promise<void> {
+    await Promise.all([this.#raised, this.#fileWriter.idle()]);
   }
 
   /** The link to a peer is up. If the peer is not known to be reachable, runs a round of gossip with it. */
@@ -433,11 +442,11 @@ export class Membership {
     if (this.#raising || generation < this.#table.self.generation) return;
     sometimes('membership.identity-raised');
     this.#raising = true;
-    this.#io.spawn('membership.raise', () =>
-      this.#raise(by, generation + 1).finally(() => {
-        this.#raising = false;
-      }),
-    );
+    const raised = this.#raise(by, generation + 1).finally(() => {
+      this.#raising = false;
+    });
+    this.#raised = raised.catch(() => undefined);
+    this.#io.spawn('membership.raise', () => raised);
   }
 
   async #raise(by: NodeId, generation: number): Promise<void> {
