@@ -8,15 +8,12 @@ import { makeXid } from '../formats/xid.fixture.ts';
 import type { Xid } from '../formats/xid.ts';
 import { Fences } from './fence.ts';
 
-test('every abort in doubt is fenced again in turn, however many wait for a member that is away', async () => {
-  const self = { node: 'n1' as NodeId, datacenter: 'd', rack: 'r', tokens: [0 as Token] };
-  const asked: Xid[] = [];
+const self = { node: 'n1' as NodeId, datacenter: 'd', rack: 'r', tokens: [0 as Token] };
+
+/** The fences of n1, which never succeed. `asked` gets the attempts. */
+function fencesInDoubt(clock: TestClock, asked: Xid[], unsettledMax?: number): Fences {
   const context = {
-    io: {
-      clock: new TestClock(),
-      log: new TestLog(),
-      spawn: (_: string, task: () => unknown) => void task(),
-    },
+    io: { clock, log: new TestLog(), spawn: (_: string, task: () => unknown) => void task() },
     options: { retentionMs: 1_000_000 },
     parts: {
       self,
@@ -26,7 +23,7 @@ test('every abort in doubt is fenced again in turn, however many wait for a memb
       settings: { timeoutMs: 100 },
     },
   } as never;
-  const fences = new Fences(
+  return new Fences(
     context,
     ({ xid }) => {
       asked.push(xid);
@@ -37,12 +34,26 @@ test('every abort in doubt is fenced again in turn, however many wait for a memb
       keepUnknown: () => undefined,
       repeated: ({ xid }) => ({ kind: 'inDoubt', xid }),
     },
+    unsettledMax,
   );
-  const xids = Array.from({ length: 100 }, (_, index) => makeXid(self.node, '0123456789ab', index + 1));
+}
+
+async function settleAll(fences: Fences, xids: readonly Xid[]): Promise<void> {
   for (const xid of xids) {
     const attempt = { clientId: xid, clientDigest: '' as ByteString, tokens: [1 as Token] };
     await fences.settle(attempt, { kind: 'aborted', xid, reason: 'conflict', detail: '' }, 1000);
   }
+}
+
+function xidsOf(count: number): readonly Xid[] {
+  return Array.from({ length: count }, (_, index) => makeXid(self.node, '0123456789ab', index + 1));
+}
+
+test('every abort in doubt is fenced again in turn, however many wait for a member that is away', async () => {
+  const asked: Xid[] = [];
+  const fences = fencesInDoubt(new TestClock(), asked);
+  const xids = xidsOf(100);
+  await settleAll(fences, xids);
   asked.length = 0;
   for (let tick = 0; tick < 2; tick++) {
     fences.tick();
@@ -50,4 +61,21 @@ test('every abort in doubt is fenced again in turn, however many wait for a memb
   }
   expect(new Set(asked)).toEqual(new Set(xids));
   expect(asked).toHaveLength(128);
+});
+
+test('of too many aborts in doubt the oldest are given up, not the newest', async () => {
+  const asked: Xid[] = [];
+  const clock = new TestClock();
+  const fences = fencesInDoubt(clock, asked, 100);
+  const xids = xidsOf(110);
+  for (const xid of xids) {
+    await settleAll(fences, [xid]);
+    clock.advance(1);
+  }
+  asked.length = 0;
+  for (let tick = 0; tick < 2; tick++) {
+    fences.tick();
+    await settle();
+  }
+  expect(new Set(asked)).toEqual(new Set(xids.slice(10)));
 });

@@ -63,7 +63,8 @@ interface Unsettled {
   readonly sinceUs: number;
 }
 
-const unsettledCountMax = 4096;
+/** Beyond it, the one that waits longest is given up. */
+const unsettledCountMax = 16_384;
 /** The most attempts that are fenced again at one tick. */
 const triedCountMax = 64;
 
@@ -81,11 +82,18 @@ export class Fences {
   readonly #context: TransactionContext;
   readonly #local: Local;
   readonly #remembered: Outcomes;
+  readonly #unsettledMax: number;
   /** The one that was fenced last is last. */
   readonly #unsettled = new Map<Xid, Unsettled>();
   readonly #running = new Set<Xid>();
 
-  constructor(context: TransactionContext, local: Local, remembered: Outcomes) {
+  constructor(
+    context: TransactionContext,
+    local: Local,
+    remembered: Outcomes,
+    unsettledMax = unsettledCountMax,
+  ) {
+    this.#unsettledMax = unsettledMax;
     this.#context = context;
     this.#local = local;
     this.#remembered = remembered;
@@ -99,16 +107,23 @@ export class Fences {
   /**
    * Fences an aborted attempt and resolves within `timeoutUs` microseconds with what its client hears: `told`, once
    * that is final; the outcome of an earlier attempt; or in doubt. An attempt in doubt is fenced again at the next
-   * ticks.
+   * ticks; of more than 16,384 of them, the newest.
    */
   async settle(attempt: NamedAttempt, told: Aborted, timeoutUs: number): Promise<TransactionOutcome> {
     const outcome = await this.conclude(attempt, told, timeoutUs);
     if (outcome.kind !== 'inDoubt' || outcome.xid !== told.xid) return outcome;
     this.#remembered.keepUnknown(told.xid);
     const { clock } = this.#context.io;
-    if (this.#unsettled.size < unsettledCountMax)
-      this.#unsettled.set(told.xid, { attempt, told, sinceUs: clock.nowUs() });
+    this.#unsettled.set(told.xid, { attempt, told, sinceUs: clock.nowUs() });
+    if (this.#unsettled.size > this.#unsettledMax) this.#giveUpOldest();
     return outcome;
+  }
+
+  #giveUpOldest(): void {
+    let oldest: Unsettled | undefined;
+    for (const one of this.#unsettled.values())
+      if (oldest === undefined || one.sinceUs < oldest.sinceUs) oldest = one;
+    if (oldest !== undefined) this.#unsettled.delete(oldest.told.xid);
   }
 
   /** Fences once, without a later retry. */

@@ -203,17 +203,16 @@ export class Branches {
    * `forgotten` if the keys have another primary by now.
    */
   async redo(xid: Xid, order: PrepareRequest, mark: string): Promise<CommitReply> {
-    // No record was lost: this incarnation was told to roll back a decided branch, and others have written its keys
-    // since.
-    if (this.#ended.of(xid) === 'rolledBack') {
-      sometimes('transaction.redo-after-rollback');
-      return new LockstepError('Conflict', 'it was rolled back here');
-    }
+    const rolledBack = this.#rolledBack(xid);
+    if (rolledBack !== undefined) return rolledBack;
     // A message may arrive late or twice. Only if the coordinator still waits for the branch has this node lost it.
     if (!this.#table.has(xid) && !(await isStillWanted(this.#context, xid, order)))
       return { kind: 'told', state: 'none' };
     const left = this.#table.has(xid) ? order : await leftOf(this.#context.parts, order, mark);
     if (left instanceof LockstepError) return left;
+    // A rollback may have come meanwhile.
+    const rolledBackSince = this.#rolledBack(xid);
+    if (rolledBackSince !== undefined) return rolledBackSince;
     if (left.operations.length === 0 && !isReadOnly(order)) {
       sometimes('transaction.redo-already-applied');
       return confirm(this.#context, xid, order);
@@ -225,6 +224,16 @@ export class Branches {
       this.#enter(xid, left, 'prepared');
     }
     return this.commit(xid);
+  }
+
+  /**
+   * An error if this incarnation was told to roll the branch back. Then no record of it was lost, and other clients have
+   * written its keys since.
+   */
+  #rolledBack(xid: Xid): LockstepError | undefined {
+    if (this.#ended.of(xid) !== 'rolledBack') return undefined;
+    sometimes('transaction.redo-after-rollback');
+    return new LockstepError('Conflict', 'it was rolled back here');
   }
 
   /**
