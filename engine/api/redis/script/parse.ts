@@ -42,15 +42,29 @@ export function parseScript(text: string): ParsedScript {
   }
 }
 
-/** A cautious count: brackets in texts and comments count, too. */
+/** What nests, and the texts and comments that hide it. One that does not end extends to the end of its line, or of all. */
+const nesting = new RegExp(
+  [
+    /--\[(=*)\[[^]*?(?:\]\1\]|$)|--[^\n]*|\[(=*)\[[^]*?(?:\]\2\]|$)/,
+    /"(?:\\[^]|[^"\\\n])*"?|'(?:\\[^]|[^'\\\n])*'?/,
+    /[([{}\])]|\b(?:do|then|elseif|function|repeat|end|until|not)\b|\.\.|\^|-|#|[;\n]/,
+  ]
+    .map(({ source }) => source)
+    .join('|'),
+  'g',
+);
+/** A text or a comment. */
+const hiding = /^(?:--|["']|\[=*\[)/;
+
+/** A cautious count. */
 function refuseNesting(text: string): void {
   let depth = 0;
   let operators = 0;
-  for (const [token] of text.matchAll(
-    /[([{}\])]|\b(?:do|then|function|repeat|end|until)\b|\.\.|\^|\bnot\b|-|#|[;\n]/g,
-  )) {
+  for (const [token] of text.matchAll(nesting)) {
+    if (hiding.test(token)) continue;
     if ('([{'.includes(token) || ['do', 'then', 'function', 'repeat'].includes(token)) depth += 1;
-    else if (')]}'.includes(token) || token === 'end' || token === 'until') depth = Math.max(0, depth - 1);
+    else if (')]}'.includes(token) || ['end', 'until', 'elseif'].includes(token))
+      depth = Math.max(0, depth - 1);
     // Operators that nest to the right: a chain of them is as deep as it is long.
     operators = ';\n'.includes(token) ? 0 : operators + 1;
     if (depth > nestingMax || operators > nestingMax * 10)

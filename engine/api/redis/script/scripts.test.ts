@@ -1,6 +1,8 @@
 /** Tests of scripts in a client's conversation: bounds, atomicity, keys. `words.test.ts` compares with redis-server. */
 import { expect, test } from 'vitest';
+import { TestLog } from '../../testing/test-io.fixture.ts';
 import { TestingRedis } from '../redis.fixture.ts';
+import { Scripts } from './scripts.ts';
 
 const bounded = (script: string) => ({
   script,
@@ -96,4 +98,39 @@ test('scripts behind writes of a pipeline see them', async () => {
   const wire = ['SET n 1', 'EVAL "return redis.call(\'incr\', KEYS[1])" 1 n', 'GET n', 'EVAL "return 7" 0'];
   const reply = await peer.send(wire.map((line) => `${line}\r\n`).join(''));
   expect(reply + (await peer.turn())).toBe('+OK\r\n:2\r\n$1\r\n2\r\n:7\r\n');
+});
+
+test('pairs, cjson and cmsgpack see every element of a list, in whatever order it was filled', async () => {
+  const redis = await TestingRedis.start();
+  const peer = redis.join();
+  const fill = "local t = {} t[2] = 'b' t[1] = 'a' t[4] = 'd' t[3] = 'c' t[5] = 'e' ";
+  const joined = "local s = '' for _, v in pairs(t) do s = s .. v end return s";
+  expect(await peer.ask('EVAL', fill + joined, '0')).toBe('$5\r\nabcde\r\n');
+  expect(await peer.ask('EVAL', `${fill}return cjson.encode(t)`, '0')).toBe(
+    '$21\r\n["a","b","c","d","e"]\r\n',
+  );
+  expect(await peer.ask('EVAL', `${fill}return #cmsgpack.unpack(cmsgpack.pack(t))`, '0')).toBe(':5\r\n');
+});
+
+test('only what nests counts as nesting', async () => {
+  const redis = await TestingRedis.start();
+  const peer = redis.join();
+  const cases = Array.from({ length: 300 }, (_, at) => `elseif n==${at + 1} then return ${at + 1} `).join('');
+  const branches = `local n = tonumber(ARGV[1]) if n==0 then return 0 ${cases}end`;
+  expect(await peer.ask('EVAL', branches, '0', '250')).toBe(':250\r\n');
+  const told = `${'-- do this, then the function (\n'.repeat(150)}--[[ ${'do '.repeat(300)}]] return #'${'('.repeat(300)}'`;
+  expect(await peer.ask('EVAL', told, '0')).toBe(':300\r\n');
+});
+
+test('a script has a bounded length, and the cache a bounded number of bytes', () => {
+  const scripts = new Scripts(new TestLog());
+  expect(() => scripts.load(Buffer.from(`return 1 --${'x'.repeat(128 * 1024)}`))).toThrow(
+    'ERR a script has at most 131072 bytes',
+  );
+  const hashes = Array.from({ length: 12 }, (_, at) =>
+    scripts.load(Buffer.from(`return ${at} --${'x'.repeat(100 * 1024)}`)),
+  );
+  expect(hashes.map((hash) => scripts.has(hash))).toEqual([false, false, ...Array<boolean>(10).fill(true)]);
+  scripts.flush();
+  expect(hashes.some((hash) => scripts.has(hash))).toBe(false);
 });

@@ -7,7 +7,6 @@
  * again; up to there it does the same.
  */
 import { createHash } from 'node:crypto';
-import { RecentMap } from '../../../base/recent-map.ts';
 import type { Log } from '../../../io/log.ts';
 import type { Command } from '../commands.ts';
 import { commands, hasArity, keysOf, looksAtValues } from '../commands.ts';
@@ -25,6 +24,7 @@ import { packLibrary } from './pack-library.ts';
 import type { ParsedScript } from './parse.ts';
 import { CompileError, parseScript } from './parse.ts';
 import { redisLibrary, replyOf } from './redis-library.ts';
+import { ScriptCache } from './script-cache.ts';
 import { stringLibrary } from './string-library.ts';
 import type { LuaValue, ScriptBounds } from './values.ts';
 import { LibraryError, LuaError, LuaTable, Meter, ScriptStopped, tableOf } from './values.ts';
@@ -32,15 +32,14 @@ import { LibraryError, LuaError, LuaTable, Meter, ScriptStopped, tableOf } from 
 /** The bounds of every run. Five million steps take a few tenths of a second. */
 export const scriptBounds: ScriptBounds = { stepsMax: 5_000_000, bytesMax: 64 * 1024 * 1024, depthMax: 150 };
 
-/** Scripts in the cache, and the most bytes of one that it keeps. */
-const cachedMax = 1000;
-const cachedBytesMax = 64 * 1024;
+/** The most bytes of a script: parsing that many takes a few tenths of a second. */
+const scriptBytesMax = 128 * 1024;
 
 /** The scripts of one listener. */
 export class Scripts implements ScriptRunner {
   readonly #log: Log;
   readonly #bounds: ScriptBounds;
-  #cache = new RecentMap<string, ParsedScript>(cachedMax);
+  readonly #cache = new ScriptCache();
 
   constructor(log: Log, bounds = scriptBounds) {
     this.#log = log;
@@ -58,16 +57,14 @@ export class Scripts implements ScriptRunner {
   }
 
   flush(): void {
-    this.#cache = new RecentMap(cachedMax);
+    this.#cache.clear();
   }
 
   run(request: ScriptRequest, keys: WorkingSet, context: CommandContext): Buffer {
     const { script, isHash } = request;
     const hash = isHash ? script.toString('latin1').toLowerCase() : hashOf(script);
-    const known = this.#cache.get(hash);
+    const known = this.#cache.use(hash);
     if (known === undefined && isHash) throw new Refusal(texts.noScript);
-    // A script that is in use stays in the cache.
-    if (known !== undefined) this.#cache.set(hash, known);
     const parsed = known ?? this.#parse(hash, script);
     const restoreKeys = keys.save();
     const restoreNotes = context.notes?.save();
@@ -82,9 +79,10 @@ export class Scripts implements ScriptRunner {
   }
 
   #parse(hash: string, text: Buffer): ParsedScript {
+    if (text.length > scriptBytesMax) throw new Refusal(`ERR a script has at most ${scriptBytesMax} bytes`);
     try {
       const parsed = parseScript(text.toString('latin1'));
-      if (text.length <= cachedBytesMax) this.#cache.set(hash, parsed);
+      this.#cache.add(hash, parsed);
       return parsed;
     } catch (error) {
       if (!(error instanceof CompileError)) throw error;

@@ -225,6 +225,8 @@ export class LuaTable {
     if (slot === undefined) return;
     if (slot.value !== undefined) this.#dead += 1;
     slot.value = undefined;
+    // `next` looks for a key of the list in the list alone.
+    this.#index.delete(key);
   }
 
   #add(key: LuaValue, value: LuaValue): void {
