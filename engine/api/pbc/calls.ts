@@ -21,6 +21,9 @@ import type { MapReduceCall, MapReduceCallDependencies } from './map-reduce-call
 import { parseMapReduceCall } from './map-reduce-calls.ts';
 import { parseTransactionCall } from './transaction-calls.ts';
 
+/** Riak's clients send four bytes. A connection holds its client's id until its end. */
+const clientIdBytesMax = 1024;
+
 /** A parsed request of any kind. */
 export type Call =
   | { readonly kind: 'ping' | 'getServerInfo' | 'getClientId' }
@@ -66,11 +69,12 @@ export function parseCall(frame: Frame, parts: CallTerms): Call {
       return { kind: 'getServerInfo' };
     case messages.getClientIdReq.code:
       return { kind: 'getClientId' };
-    case messages.setClientIdReq.code:
-      return {
-        kind: 'setClientId',
-        clientId: Buffer.from(messages.setClientIdReq.decode(frame.body).client_id),
-      };
+    case messages.setClientIdReq.code: {
+      const clientId = Buffer.from(messages.setClientIdReq.decode(frame.body).client_id);
+      if (clientId.length > clientIdBytesMax)
+        throw new RiakRefusal('BadRequest', `A client id has at most ${clientIdBytesMax} bytes`);
+      return { kind: 'setClientId', clientId };
+    }
     case messages.authReq.code: {
       const { user, password } = messages.authReq.decode(frame.body);
       return { kind: 'auth', user: Buffer.from(user).toString('utf8'), password };

@@ -73,6 +73,8 @@ test('ping, server info and the client id are answered', async () => {
   });
   expect(await ask(peer, { kind: 'getClientId' })).toEqual({ kind: 'clientId', clientId: Buffer.alloc(4) });
   expect(await ask(peer, { kind: 'setClientId', clientId: utf8('mine') })).toEqual({ kind: 'clientIdSet' });
+  const long = await ask(peer, { kind: 'setClientId', clientId: utf8('x'.repeat(1025)) });
+  expect(long).toMatchObject({ kind: 'failed', text: 'A client id has at most 1024 bytes' });
   expect(await ask(peer, { kind: 'getClientId' })).toEqual({ kind: 'clientId', clientId: utf8('mine') });
 });
 

@@ -213,7 +213,11 @@ function answerConfig(request: Request, { version }: ConnectionState, { settings
   }
 }
 
+/** Longer than any name that a client gives itself; a connection holds it until its end. */
+const nameBytesMax = 4096;
+
 function mustBeName(bytes: Buffer): string {
+  if (bytes.length > nameBytesMax) throw new Refusal(`ERR Client names have at most ${nameBytesMax} bytes.`);
   for (const byte of bytes) {
     if (byte >= 0x21 && byte <= 0x7e) continue;
     throw new Refusal('ERR Client names cannot contain spaces, newlines or special characters.');

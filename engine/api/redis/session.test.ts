@@ -280,6 +280,15 @@ test('an unknown subcommand and a wrong one spoil a transaction', async () => {
   expect(await peer.ask('GET', 'a')).toBe('$-1\r\n');
 });
 
+test('a name of a connection has a bounded length', async () => {
+  const peer = (await TestingRedis.start()).join();
+  const refusal = '-ERR Client names have at most 4096 bytes.\r\n';
+  for (const command of ['CLIENT SETNAME', 'CLIENT SETINFO LIB-NAME', 'HELLO 2 SETNAME']) {
+    expect(await peer.ask(...command.split(' '), 'x'.repeat(4097))).toBe(refusal);
+  }
+  expect(await peer.ask('CLIENT', 'SETNAME', 'x'.repeat(4096))).toBe('+OK\r\n');
+});
+
 test('a value expires by the clock of the node that the client asked', async () => {
   const redis = await TestingRedis.start();
   const peer = redis.join();
