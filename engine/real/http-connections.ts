@@ -48,7 +48,7 @@ export class HttpConnections {
   readonly #open = new Map<Socket, OpenConnection>();
   readonly #unread: UnreadAnswers | undefined;
   /** Counting records of connections that have ever left bytes unread. */
-  readonly #holders = new WeakMap<Socket, AnswerHolder>();
+  readonly #holders = new WeakMap<Socket, Holder>();
   #stopping = false;
   readonly #empty = new Deferred<void>();
 
@@ -158,18 +158,22 @@ export class HttpConnections {
     this.expectReading(socket);
   }
 
-  /** Starts the answer timeout if bytes are pending on the socket. */
-  expectReading(socket: Socket): void {
+  /** Starts the answer timeout if bytes are pending on the socket. `restBytes`: those of a whole body that follow. */
+  expectReading(socket: Socket, restBytes?: number): void {
     if (socket.writableLength === 0) return;
     socket.setTimeout(this.#service.answerTimeoutMs);
-    this.#unread?.written(this.#holders.get(socket) ?? this.#holderOf(socket, this.#unread));
+    if (this.#unread === undefined) return;
+    const holder = this.#holders.get(socket) ?? this.#holderOf(socket, this.#unread);
+    holder.restBytes = restBytes ?? holder.restBytes;
+    this.#unread.written(holder);
   }
 
-  #holderOf(socket: Socket, unread: UnreadAnswers): AnswerHolder {
-    const holder: AnswerHolder = {
+  #holderOf(socket: Socket, unread: UnreadAnswers): Holder {
+    const holder: Holder = {
       remote: addressOf(socket.remoteAddress, socket.remotePort),
+      restBytes: 0,
       get unreadBytes() {
-        return socket.writableLength;
+        return socket.writableLength + this.restBytes;
       },
       cut: () => {
         this.#blame(socket, 'closedHere');
@@ -263,6 +267,12 @@ export class HttpConnections {
     const connection = this.#open.get(socket);
     if (connection?.cause === 'eof') connection.cause = cause;
   }
+}
+
+/** A connection whose client has bytes to take. */
+interface Holder extends AnswerHolder {
+  /** Those of a body that is handed over in parts and are not handed over yet. */
+  restBytes: number;
 }
 
 /** Whether the listener waits for the client: no answer is due, and the next request is absent or incomplete. */

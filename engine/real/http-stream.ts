@@ -11,6 +11,32 @@ export interface StreamWatch {
   failed(error: unknown): void;
 }
 
+/** Bytes of a whole body that a TLS socket is handed at once. */
+export const tlsBytesAtOnce = 256 * 1024;
+
+/**
+ * Sends a whole body in parts, on a response whose head has been written. Node does not tell how much of a write over TLS
+ * has left: the time that a client has to take some of it would pass within one large write, although the client reads.
+ * `pending`: a part has been written, and `restBytes` bytes follow.
+ */
+export async function sendParts(
+  response: ServerResponse,
+  bytes: Uint8Array,
+  pending: (restBytes: number) => void,
+): Promise<void> {
+  const end = new Ending(response, () => undefined);
+  let at = response.req.method === 'HEAD' ? bytes.length : 0;
+  for (; at + tlsBytesAtOnce < bytes.length && !end.isGone(); at += tlsBytesAtOnce) {
+    if (response.write(bytes.subarray(at, at + tlsBytesAtOnce))) continue;
+    pending(bytes.length - at - tlsBytesAtOnce);
+    await end.drained();
+  }
+  if (end.isGone()) return;
+  // The answer counts as taken once its last part is.
+  response.end(bytes.subarray(at));
+  pending(0);
+}
+
 /** Sends the stream at the client's pace. If the stream fails, cuts the connection. */
 export function sendStream(response: ServerResponse, stream: HttpStream, watch: StreamWatch): void {
   if (response.req.method === 'HEAD') {

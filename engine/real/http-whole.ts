@@ -21,7 +21,7 @@ export function sendWhole(
   body: string | Uint8Array,
 ): void {
   const piece = typeof body === 'string' ? plainText(body) : body;
-  if (status !== 204 && status !== 304) headers.push('Content-Length', String(piece.length));
+  headers.push(...lengthLines(status, piece.length));
   response.writeHead(status, headers);
   const text = typeof piece === 'string' ? piece : shortText(piece);
   if (text === undefined) response.end(piece);
@@ -32,6 +32,11 @@ export function sendWhole(
     response.socket?.uncork();
     response.end();
   }
+}
+
+/** The line that states a body's length, where a body is allowed. */
+export function lengthLines(status: number, bytes: number): readonly string[] {
+  return status === 204 || status === 304 ? [] : ['Content-Length', String(bytes)];
 }
 
 /** ASCII text unchanged; other text as its UTF-8 bytes. */

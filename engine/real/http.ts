@@ -14,6 +14,7 @@ import { createServer } from 'node:http';
 import type { Server as SecureServer } from 'node:https';
 import { createServer as createSecureServer } from 'node:https';
 import type { Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { fastify } from 'fastify';
 import findMyWay from 'find-my-way';
@@ -35,10 +36,10 @@ import { AnswerTurn } from './answer-turn.ts';
 import { BodyError, announcedBytes, collectBody } from './http-body.ts';
 import { HttpConnections } from './http-connections.ts';
 import { RealHttpRequest } from './http-request.ts';
-import { sendStream } from './http-stream.ts';
+import { sendParts, sendStream, tlsBytesAtOnce } from './http-stream.ts';
 import type { Arrival } from './http-turns.ts';
 import { HttpTurns } from './http-turns.ts';
-import { sendWhole } from './http-whole.ts';
+import { lengthLines, sendWhole } from './http-whole.ts';
 import { listenOn } from './network.ts';
 import type { TlsIdentity } from './tls.ts';
 import type { UnreadAnswers } from './unread-answers.ts';
@@ -297,16 +298,19 @@ class HttpEdge {
     const closes = last || closesBehind(response, status, whole);
     if (closes) headers.push('Connection', 'close');
     const { socket } = response.req;
-    if (whole) {
-      if (answer.taken !== undefined) response.once('finish', answer.taken);
-      sendWhole(response, status, headers, body);
-    } else {
+    if (whole && answer.taken !== undefined) response.once('finish', answer.taken);
+    if (!whole) {
       response.writeHead(status, headers);
       sendStream(response, body, {
         pending: () => this.#connections.expectReading(socket),
         failed: (error) => this.#logFailure(error),
       });
-    }
+    } else if (body.length > tlsBytesAtOnce && socket instanceof TLSSocket) {
+      const bytes = typeof body === 'string' ? Buffer.from(body) : body;
+      response.writeHead(status, [...headers, ...lengthLines(status, bytes.length)]);
+      const pending = (restBytes: number): void => this.#connections.expectReading(socket, restBytes);
+      sendParts(response, bytes, pending).catch((error: unknown) => this.#logFailure(error));
+    } else sendWhole(response, status, headers, body);
     this.#turns.answered(response, closes);
     this.#connections.answered(socket);
   }

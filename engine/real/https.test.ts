@@ -6,13 +6,15 @@ import { Deferred } from '../base/deferred.ts';
 import { httpContract } from '../io/http.contract.ts';
 import { ok, route, serviceOf } from '../io/http-serving.contract.ts';
 import { hostPortOf } from './address.ts';
-import { logInto, machineHttpHarness } from './http-harness.fixture.ts';
+import { logInto, machineHttpHarness, open } from './http-harness.fixture.ts';
 import { createRealHttp } from './http.ts';
 import { clientsOf, materialOf, tlsSetting } from './tls.fixture.ts';
 import { TlsIdentity } from './tls.ts';
 
 const setting = await tlsSetting();
 const { pem } = setting.authority;
+/** A slow client takes so many bytes at a time. */
+const takenBytes = 2 * 1024 * 1024;
 
 httpContract('machine with TLS', () => machineHttpHarness(clientsOf(setting), pem));
 
@@ -37,6 +39,27 @@ it('plain text on a TLS port is counted, closed and never a connection, and the 
   // A client that has not begun its handshake does not delay the close.
   await listener.close(60_000);
   silent.destroy();
+});
+
+it('a client that takes a large body bit by bit is not cut off', async () => {
+  const http = createRealHttp(logInto([]), clientsOf(setting));
+  const body = Buffer.alloc(24 * 1024 * 1024, 'x');
+  const routes = [route('GET', '/', () => ({ status: 200, headers: {}, body }))];
+  const service = { ...serviceOf(routes, []), answerTimeoutMs: 600 };
+  const listener = await http.serve('127.0.0.1:0', service);
+  const client = await open(listener.address, pem);
+  let received = 0;
+  client.on('data', ({ length }: Buffer) => {
+    const takes = Math.floor((received + length) / takenBytes) - Math.floor(received / takenBytes);
+    received += length;
+    if (takes === 0) return;
+    client.pause();
+    setTimeout(() => client.resume(), service.answerTimeoutMs / 3);
+  });
+  client.write('GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n');
+  await once(client, 'close');
+  expect(received).toBeGreaterThan(body.length);
+  await listener.close(0);
 });
 
 it('with a CA, clients must show a certificate signed by it', async () => {
