@@ -7,7 +7,7 @@
  * a sealed segment of the store, would keep its lanes for as long as it is open.
  *
  * A file that was renamed or removed can no longer be opened by its path. Its durable writes are a write and an
- * fdatasync on the file's own descriptor, one after another.
+ * fdatasync on the file's own descriptor, one after another. So is a durable write for which no descriptor is free.
  */
 import fs from 'node:fs';
 
@@ -112,7 +112,7 @@ export class DurableLanes {
   #openLane(then: (lane: number | undefined) => void): void {
     fs.open(this.#path, fs.constants.O_WRONLY | fs.constants.O_DSYNC, (error, lane) => {
       if (error !== null) {
-        this.#lost = true;
+        this.#lost ||= !isShortage(error);
         then(undefined);
         return;
       }
@@ -154,6 +154,11 @@ export class DurableLanes {
       else fs.fdatasync(this.#fd, (failed) => finish(failed, bytes));
     });
   }
+}
+
+/** Whether the process, or the machine, has no descriptor free: it may have one for the next write. */
+function isShortage({ code }: NodeJS.ErrnoException): boolean {
+  return code === 'EMFILE' || code === 'ENFILE';
 }
 
 function ignore(): void {
