@@ -11,6 +11,8 @@ import { expectedRecord } from './settings.ts';
 class File {
   saves = 0;
   fails = false;
+  /** The records of each save. */
+  saved: (readonly MemberRecord[])[] = [];
   readonly #named = new Set<NodeId>();
 
   depart(): void {
@@ -25,6 +27,7 @@ class File {
     this.saves += 1;
     await settle(1);
     if (this.fails) throw new LockstepError('StorageFailed', 'a disk that fails');
+    this.saved.push(records);
     for (const { node } of records) this.#named.add(node);
   }
 }
@@ -95,4 +98,31 @@ it('is idle once no save is under way, whoever has begun it', async () => {
   const failed = writer.save();
   await writer.idle();
   expect(await failed).toBe(false);
+});
+
+it('a step that does not stand once it is saved is taken back from the file', async () => {
+  const file = new File();
+  const records = [recordOf('n2', 1)];
+  const writer = writerOf(file, records);
+  const step = recordOf('n3', 1);
+  for (const stands of [true, false]) {
+    records.push(step);
+    file.saved = [];
+    const taken = await writer.saveStep(
+      () => stands,
+      (isTaken) => {
+        if (!isTaken) records.pop();
+      },
+    );
+    expect(taken).toBe(stands);
+    expect(file.saved.at(-1)).toEqual(records);
+    if (stands) records.pop();
+  }
+  file.fails = true;
+  expect(
+    await writer.saveStep(
+      () => true,
+      (isTaken) => expect(isTaken).toBe(false),
+    ),
+  ).toBe(false);
 });

@@ -62,6 +62,18 @@ export class MemberFileWriter {
     }
   }
 
+  /**
+   * Saves a step that `records` contains until `end` is called: with true if it is durable and `stands` still returns
+   * true. Otherwise takes it back from the file, from which a start would go on with it. Resolves with what `end` got.
+   */
+  async saveStep(stands: () => boolean, end: (taken: boolean) => void): Promise<boolean> {
+    const saved = await this.save();
+    const taken = saved && stands();
+    end(taken);
+    if (saved && !taken) await this.save();
+    return taken;
+  }
+
   /** Saves that the other members know that this node has left. Resolves when that is durable, or the disk failed. */
   async depart(): Promise<void> {
     this.#file.depart();

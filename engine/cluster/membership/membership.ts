@@ -284,14 +284,13 @@ export class Membership {
     await this.#fileWriter.depart();
   }
 
-  async #declare(change: Partial<MemberRecord>, stands: () => boolean = () => true): Promise<boolean> {
+  #declare(change: Partial<MemberRecord>, stands: () => boolean = () => true): Promise<boolean> {
     assert(Object.keys(this.#intended).length === 0, 'a member declares one step at a time');
     this.#intended = change;
-    const saved = await this.#fileWriter.save();
-    this.#intended = {};
-    if (!saved || !stands()) return false;
-    this.#table.declare(change);
-    return true;
+    return this.#fileWriter.saveStep(stands, (taken) => {
+      this.#intended = {};
+      if (taken) this.#table.declare(change);
+    });
   }
 
   /** The other members, in the order in which they became known. */

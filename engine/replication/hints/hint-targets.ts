@@ -86,10 +86,11 @@ export class HintWays {
   readonly toAnybody: HintWay = async (peer, key, hint) => {
     const { self } = this.#peers;
     const members = this.#peers.members();
-    if (!members.includes(peer)) return this.toOwners(peer, key, hint);
-    const taken = this.#peers.isRoutable(peer) ? await this.#merge(peer, key, hint) : 'unknown';
-    if (taken === 'taken') return 'delivered';
-    let isRefused = taken === 'refused';
+    const toFirst = members.includes(peer) ? this.toPeer : this.toOwners;
+    const canAsk = toFirst === this.toOwners || this.#peers.isRoutable(peer);
+    const outcome = canAsk ? await toFirst(peer, key, hint) : 'here';
+    if (outcome === 'delivered') return outcome;
+    let isRefused = outcome === 'refused';
     const ageMs = this.#ages.nowMs - hint.writtenMs;
     const words = encodeHandedHint({ peer, key, token: hint.token, ageMs, object: hint.object });
     for (const keeper of new Set([...this.#peers.owners(hint.token), ...members])) {
