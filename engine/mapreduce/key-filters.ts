@@ -10,8 +10,8 @@ import { RE2JS } from 're2js';
 import { describe, isArray, refuse } from './fields.ts';
 import type { Json, KeyFilter } from './job.ts';
 
-/** The values that filters work on. */
-type Term = string | number;
+/** The values that filters work on. Whole numbers beyond 2^53, such as many ids, are exact as a bigint. */
+type Term = string | number | bigint;
 
 /** The value after a step; undefined if the key is not selected. */
 type Step = (term: Term) => Term | undefined;
@@ -83,8 +83,8 @@ class Compiler {
 type Maker = (args: readonly Json[], where: string) => Step;
 
 const makers: ReadonlyMap<string, Maker> = new Map<string, Maker>([
-  ['int_to_string', plain((term) => (Number.isInteger(term) ? String(term) : undefined))],
-  ['string_to_int', plain((term) => numberOf(term, /^[+-]?\d+$/))],
+  ['int_to_string', plain((term) => (isWhole(term) ? String(term) : undefined))],
+  ['string_to_int', plain(wholeOf)],
   ['float_to_string', plain((term) => (typeof term === 'number' ? String(term) : undefined))],
   ['string_to_float', plain((term) => numberOf(term, /^[+-]?\d+\.\d+([eE][+-]?\d+)?$/))],
   ['to_upper', plain((term) => (typeof term === 'string' ? term.toUpperCase() : undefined))],
@@ -197,6 +197,8 @@ function similarTo(args: readonly Json[], where: string): Step {
     return refuse(where, `similar_to takes a text of ${similarCharsMax} characters at most and a distance`);
   return (term) => {
     if (typeof term !== 'string' || Math.abs(term.length - text.length) > distance) return undefined;
+    // The longer text's length is the greatest distance; computing it would take long.
+    if (distance >= Math.max(term.length, text.length)) return term;
     return levenshtein(term, text) <= distance ? term : undefined;
   };
 }
@@ -208,10 +210,29 @@ function termsOf(args: readonly Json[], count: number | undefined, where: string
       `this filter takes ${count === undefined ? 'one argument or more' : `${count} argument(s)`}`,
     );
   return args.map((arg) =>
-    typeof arg === 'string' || typeof arg === 'number'
+    typeof arg === 'string' || (typeof arg === 'number' && isExact(arg))
       ? arg
       : refuse(where, `an argument must be a text or a number, not ${describe(arg)}`),
   );
+
+  /** JSON rounds a long number: comparing with it would select neighbours of the key that is meant. */
+  function isExact(arg: number): boolean {
+    if (Number.isSafeInteger(arg) || !Number.isInteger(arg) || Math.abs(arg) >= exponentFrom) return true;
+    return refuse(where, `a whole number beyond 2^53 is not exact in JSON, such as ${describe(arg)}`);
+  }
+}
+
+/** Numbers from here on are written with an exponent, and mean no exact number. */
+const exponentFrom = 1e21;
+
+function isWhole(term: Term): boolean {
+  return typeof term === 'bigint' || Number.isInteger(term);
+}
+
+function wholeOf(term: Term): Term | undefined {
+  const number = numberOf(term, /^[+-]?\d+$/);
+  if (number === undefined || Number.isSafeInteger(number)) return number;
+  return typeof term === 'string' ? BigInt(term.replace('+', '')) : undefined;
 }
 
 function numberOf(term: Term, form: RegExp): number | undefined {
@@ -219,8 +240,9 @@ function numberOf(term: Term, form: RegExp): number | undefined {
 }
 
 function compareTerms(left: Term, right: Term): number {
-  if (typeof left === 'number') return typeof right === 'number' ? Math.sign(left - right) : -1;
-  return typeof right === 'number' ? 1 : Buffer.compare(Buffer.from(left), Buffer.from(right));
+  if (typeof left !== 'string' && typeof right !== 'string') return left < right ? -1 : left > right ? 1 : 0;
+  if (typeof left !== 'string') return -1;
+  return typeof right === 'string' ? Buffer.compare(Buffer.from(left), Buffer.from(right)) : 1;
 }
 
 /** The edit distance: fewest insertions, removals and replacements that turn one text into the other. */

@@ -243,6 +243,18 @@ describe('key filters', () => {
       ['2.5', '1', 'x'],
     ],
     [[['string_to_int'], ['int_to_string'], ['eq', '7']], ['7', '007'], ['8']],
+    [
+      [['string_to_int'], ['int_to_string'], ['eq', '1234567890123456789']],
+      ['1234567890123456789', '+1234567890123456789'],
+      ['1234567890123456788', '1234567890123456800'],
+    ],
+    [
+      [['string_to_int'], ['greater_than', Number.MAX_SAFE_INTEGER]],
+      ['9007199254740992', '9007199254740993'],
+      ['9007199254740991', '-9007199254740993', 'x'],
+    ],
+    [[['string_to_int'], ['less_than', 'a']], ['9007199254740993'], ['x']],
+    [[['string_to_int'], ['set_member', 1, 'x']], ['1', '01'], ['9007199254740993']],
     [[['between', 'b', 'd']], ['b', 'c', 'd'], ['a', 'e']],
     [[['between', 'b', 'd', false]], ['c'], ['b', 'd']],
     [[['matches', '^a+b?$']], ['a', 'aab'], ['b', 'abb']],
@@ -276,11 +288,22 @@ describe('key filters', () => {
         ['tokenize', '', 1],
       ]),
     ).toContain('key_filters[1]: tokenize takes');
+    expect(refusal([['string_to_int'], ['eq', 2 ** 53 + 2]])).toContain(
+      'key_filters[1]: a whole number beyond 2^53 is not exact in JSON, such as 9007199254740994',
+    );
+    expect(refusal([['less_than', 1e300]])).toBe('taken');
     expect(refusal([['matches', '(?=a)']])).toContain("the pattern is none of RE2's");
     expect(refusal(Array(4).fill(['to_upper']))).toContain('at most 3 filters');
     let deep: Json = [['eq', 'a']];
     for (let level = 0; level < 20; level++) deep = [['not', deep]];
     expect(() => compileKeyFilters(deep, 100)).toThrow('at most 16 levels');
+  });
+
+  test('a distance that every text keeps is not computed', () => {
+    const near: Json = [['similar_to', 'a'.repeat(1024), 1e6]];
+    const startMs = performance.now();
+    for (let count = 0; count < 1000; count++) expect(passes(near, 'b'.repeat(30_000))).toBe(true);
+    expect(performance.now() - startMs).toBeLessThan(10_000);
   });
 
   test('a pattern that backtracks in other engines matches in linear time', () => {
