@@ -64,6 +64,16 @@ test('names that are too long together: KEYS is refused, SCAN ends its page earl
   expect(await peer.ask('SCAN', cursor, 'COUNT', '60')).toMatch(/^\*2\r\n\$1\r\n0\r\n\*30/);
 });
 
+test('KEYS counts its whole answer, not the names alone', async () => {
+  const redis = await TestingRedis.start();
+  const name = (token: number): ByteString => byteStringOf(`${token}`.padEnd(995, 'n'));
+  redis.listed = Array.from({ length: 30 }, (_, token) => ({ name: name(token), token: token as Token }));
+  const peer = redis.join();
+  expect(await peer.ask('KEYS', '*')).toBe(`-${refused}`);
+  redis.listed = redis.listed.slice(1);
+  expect(await peer.ask('KEYS', '*')).toHaveLength('*29\r\n'.length + 29 * (995 + '$995\r\n\r\n'.length));
+});
+
 test('large replies shrink the window of commands under way, small ones grow it', async () => {
   const redis = await TestingRedis.start({ owedBytesMax: 10_000, inFlightMax: 500 });
   const peer = redis.join();

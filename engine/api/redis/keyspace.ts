@@ -93,16 +93,22 @@ export class Keyspace {
 
   async #keys(pattern: Buffer): Promise<Buffer> {
     const matches = compileGlob(pattern);
-    const found: Buffer[] = [];
+    // One piece a page: millions of small buffers take many times their bytes.
+    const pieces: Buffer[] = [];
+    let count = 0;
     let bytes = 0;
     for await (const { names } of this.#pages(firstToken)) {
+      const found: Buffer[] = [];
       for (const { name } of names) {
         if (!matches(name)) continue;
-        refuseAnswerBeyond(this.#bytesMax, (bytes += name.length));
-        found.push(nameReply(name));
+        const reply = nameReply(name);
+        refuseAnswerBeyond(this.#bytesMax, (bytes += reply.length));
+        found.push(reply);
       }
+      count += found.length;
+      if (found.length > 0) pieces.push(Buffer.concat(found));
     }
-    return arrayReply(found);
+    return Buffer.concat([Buffer.from(`*${count}\r\n`), ...pieces]);
   }
 
   async #count(): Promise<number> {
