@@ -164,8 +164,7 @@ export function helloOptions(request: Request): {
     } else if (word === 'SETNAME' && at + 1 < request.length) {
       name = mustBeName(argument(request, at + 1));
       at += 1;
-    } else
-      throw new Refusal(`ERR Syntax error in HELLO option '${argument(request, at).toString('latin1')}'`);
+    } else throw new Refusal(`ERR Syntax error in HELLO option '${argument(request, at).toString('utf8')}'`);
   }
   return { version, user, password, name };
 }
@@ -267,7 +266,7 @@ function setInfo(request: Request, state: ConnectionState): Buffer {
   const value = mustBeName(argument(request, 3));
   if (attribute === 'LIB-NAME') state.libraryName = value;
   else if (attribute === 'LIB-VER') state.libraryVersion = value;
-  else throw new Refusal(`ERR Unrecognized option '${argument(request, 2).toString('latin1')}'`);
+  else throw new Refusal(`ERR Unrecognized option '${argument(request, 2).toString('utf8')}'`);
   return okReply;
 }
 
@@ -356,13 +355,23 @@ function groupOf({ kind }: Command): string {
   return kind === 'keyspace' ? 'generic' : 'string';
 }
 
+/** As Redis has it of commands whose keys no places tell. */
+const noPlaces = { first: 0, last: 0, step: 0 };
+
+/** FLUSHALL concerns all keys, as KEYS does, and writes. */
+function flagOf(kind: Command['kind'], access: Command['access']): string {
+  if (kind === 'read') return 'readonly';
+  if (kind === 'keyspace') return access === 'write' ? 'write' : 'readonly';
+  return kind === 'write' ? 'write' : 'fast';
+}
+
 /**
  * Name, arity, flags, first and last key, step; then categories, tips, key specifications and subcommands, all empty.
  */
-function describeCommand({ name, arity, kind, places }: Command): Buffer {
-  const flags =
-    kind === 'write' ? ['write'] : kind === 'read' || kind === 'keyspace' ? ['readonly'] : ['fast'];
-  const { first, last, step } = places ?? { first: 0, last: 0, step: 0 };
+function describeCommand({ name, arity, kind, places, access }: Command): Buffer {
+  const hasMovableKeys = places?.countAt !== undefined;
+  const { first, last, step } = hasMovableKeys || places === undefined ? noPlaces : places;
+  const flags = [flagOf(kind, access), ...(hasMovableKeys ? ['movablekeys'] : [])];
   return arrayReply([
     textReply(name),
     integerReply(arity),

@@ -39,10 +39,10 @@ interface ExpireOptions {
 }
 
 function expireOptions(request: Request): ExpireOptions {
-  const words = request.slice(3).map((word) => word.toString('latin1'));
-  const given = words.map((word) => word.toUpperCase());
+  const given = request.slice(3).map((word) => word.toString('latin1').toUpperCase());
   const strange = given.findIndex((word) => !['NX', 'XX', 'GT', 'LT'].includes(word));
-  if (strange >= 0) throw new Refusal(`ERR Unsupported option ${words[strange] ?? ''}`);
+  if (strange >= 0)
+    throw new Refusal(`ERR Unsupported option ${request[strange + 3]?.toString('utf8') ?? ''}`);
   const has = (word: string): boolean => given.includes(word);
   const options = { nx: has('NX'), xx: has('XX'), gt: has('GT'), lt: has('LT') };
   if (options.nx && (options.xx || options.gt || options.lt)) {

@@ -174,10 +174,15 @@ export function unknownCommand(request: readonly Buffer[]): string {
     shown += `'${argument.toString('latin1', 0, 128 - shown.length)}' `;
   }
   const name = request[0]?.toString('latin1', 0, 128) ?? '';
-  return `ERR unknown command '${name}', with args beginning with: ${shown}`;
+  return shownText(`ERR unknown command '${name}', with args beginning with: ${shown}`);
 }
 
 /** The refusal of an unknown subcommand. */
 export function unknownSubcommand(command: string, given: string): Refusal {
-  return new Refusal(`ERR unknown subcommand '${given.slice(0, 128)}'. Try ${command} HELP.`);
+  return new Refusal(shownText(`ERR unknown subcommand '${given.slice(0, 128)}'. Try ${command} HELP.`));
+}
+
+/** A text of bytes (latin1) as an error shows it. Errors are sent as UTF-8, which would encode each byte again. */
+export function shownText(bytes: string): string {
+  return Buffer.from(bytes, 'latin1').toString('utf8');
 }

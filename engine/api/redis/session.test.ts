@@ -289,6 +289,29 @@ test('a name of a connection has a bounded length', async () => {
   expect(await peer.ask('CLIENT', 'SETNAME', 'x'.repeat(4096))).toBe('+OK\r\n');
 });
 
+test('COMMAND says which commands write, and which have keys at no fixed place', async () => {
+  const peer = (await TestingRedis.start()).join();
+  const rest = '*0\r\n'.repeat(4);
+  const info = (name: string, ...flags: readonly string[]): string =>
+    `*1\r\n*10\r\n$${name.length}\r\n${name}\r\n:${name === 'eval' ? -3 : -1}\r\n*${flags.length}\r\n${flags.map((flag) => `+${flag}\r\n`).join('')}:0\r\n:0\r\n:0\r\n${rest}`;
+  expect(await peer.ask('COMMAND', 'INFO', 'flushall')).toBe(info('flushall', 'write'));
+  expect(await peer.ask('COMMAND', 'INFO', 'eval')).toBe(info('eval', 'write', 'movablekeys'));
+});
+
+test('an error shows the characters that the client sent', async () => {
+  const peer = (await TestingRedis.start()).join();
+  for (const [request, text] of [
+    [['ä', 'ö'], "unknown command 'ä', with args beginning with: 'ö' "],
+    [['EXPIRE', 'k', '1', 'ü'], 'Unsupported option ü'],
+    [['CLIENT', 'é'], "unknown subcommand 'é'. Try CLIENT HELP."],
+    [['EVAL', "error('ß')", '0'], 'user_script:1: ß'],
+    [['EVAL', "return redis.pcall('expire', 'k', 1, 'ü')", '0'], 'Unsupported option ü'],
+  ] as const) {
+    const reply = Buffer.from(await peer.ask(...request), 'latin1').toString();
+    expect(reply.slice(0, text.length + 5)).toBe(`-ERR ${text}`);
+  }
+});
+
 test('a value expires by the clock of the node that the client asked', async () => {
   const redis = await TestingRedis.start();
   const peer = redis.join();

@@ -10,7 +10,7 @@ import { createHash } from 'node:crypto';
 import type { Log } from '../../../io/log.ts';
 import type { Command } from '../commands.ts';
 import { commands, hasArity, keysOf, looksAtValues } from '../commands.ts';
-import { Refusal, texts } from '../refusals.ts';
+import { Refusal, shownText, texts } from '../refusals.ts';
 import { arrayReply, bulkReply, errorReply, nilReply, pongReply, textReply } from '../replies.ts';
 import { lcsCellsMax } from '../longest-common.ts';
 import type { CommandContext, ScriptRequest, ScriptRunner } from '../value-commands.ts';
@@ -74,7 +74,7 @@ export class Scripts implements ScriptRunner {
       if (error instanceof MissingKeys) throw error;
       restoreKeys();
       restoreNotes?.();
-      throw new Refusal(failureText(error, hash));
+      throw new Refusal(shownText(failureText(error, hash)));
     }
   }
 
@@ -86,7 +86,7 @@ export class Scripts implements ScriptRunner {
       return parsed;
     } catch (error) {
       if (!(error instanceof CompileError)) throw error;
-      throw new Refusal(`ERR Error compiling script (new function): ${error.message}`);
+      throw new Refusal(shownText(`ERR Error compiling script (new function): ${error.message}`));
     }
   }
 
