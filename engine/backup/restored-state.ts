@@ -65,6 +65,8 @@ export interface DecidedTransactions {
 export interface BucketSetting {
   readonly type: string;
   readonly bucket: string;
+  /** The bucket's bytes, of which `bucket` is only a likeness if they are no UTF-8. */
+  readonly name: ByteString;
   readonly props: Readonly<Record<string, boolean | number | string>>;
 }
 
@@ -404,6 +406,6 @@ function settingsIn(table: PropertyTable): readonly BucketSetting[] {
     const set = valuesOf(record);
     if (place === undefined || set.size === 0) return [];
     const props = Object.fromEntries(set);
-    return [{ type: textOf(place.type), bucket: textOf(place.bucket), props }];
+    return [{ type: textOf(place.type), bucket: textOf(place.bucket), name: place.bucket, props }];
   });
 }

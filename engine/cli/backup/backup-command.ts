@@ -8,6 +8,7 @@ import { InvalidArgumentError, Option } from 'commander';
 import { foldedHelp, gather } from '../help-text.ts';
 import { backupDefaults, takeBackup } from '../../backup/take-backup.ts';
 import { bytesOf } from '../../backup/manifest.ts';
+import type { StorageLock } from '../../backup/backup-storage.ts';
 import type { BackupManifest } from '../../backup/manifest.ts';
 import { cutDefaults } from '../../backup/cut-protocol.ts';
 import { chunkBytesMax, HttpBackupNode, leaseMsMax } from '../../backup/messages.ts';
@@ -126,30 +127,48 @@ async function take(
   const agent = new Connections(2);
   const nodes = node.map((address) => backupNode(new NodeClient(address, asking, process.env), agent));
   const lock = await repository.lock();
+  return underLock(lock, async () => {
+    try {
+      const cut = { ...cutDefaults, leaseMs: lease, without };
+      const progress = progressTo(json);
+      const pace = bytesPerSecond === undefined ? backupDefaults.pace : { bytesPerSecond, askingShare: 1 };
+      const report = await takeBackup(nodes, repository, idNow(), realClock, { cut, pace, progress });
+      const { manifest, copiedBytes, sharedBytes } = report;
+      const held = Math.ceil(manifest.held_us / 1000);
+      const summary = {
+        id: manifest.id,
+        nodes: manifest.nodes.map((one) => one.node),
+        without: manifest.without,
+        bytes: copiedBytes + sharedBytes,
+        copied_bytes: copiedBytes,
+        shared_bytes: sharedBytes,
+        held_ms: held,
+        transactions: new Set(manifest.nodes.flatMap((one) => one.transactions.map(({ id }) => id))).size,
+      };
+      console.log(json ? JSON.stringify(summary) : textOf(summary));
+      return exitCodes.done;
+    } catch (error) {
+      throw withHint(error);
+    } finally {
+      agent.close();
+    }
+  });
+}
+
+/**
+ * Runs `work`, and releases the lock. If the lock cannot be released, what `work` has done is done all the same, and if
+ * it has failed, its own error counts: the user is only told.
+ */
+export async function underLock<T>(lock: StorageLock, work: () => Promise<T>): Promise<T> {
   try {
-    const cut = { ...cutDefaults, leaseMs: lease, without };
-    const progress = progressTo(json);
-    const pace = bytesPerSecond === undefined ? backupDefaults.pace : { bytesPerSecond, askingShare: 1 };
-    const report = await takeBackup(nodes, repository, idNow(), realClock, { cut, pace, progress });
-    const { manifest, copiedBytes, sharedBytes } = report;
-    const held = Math.ceil(manifest.held_us / 1000);
-    const summary = {
-      id: manifest.id,
-      nodes: manifest.nodes.map((one) => one.node),
-      without: manifest.without,
-      bytes: copiedBytes + sharedBytes,
-      copied_bytes: copiedBytes,
-      shared_bytes: sharedBytes,
-      held_ms: held,
-      transactions: new Set(manifest.nodes.flatMap((one) => one.transactions.map(({ id }) => id))).size,
-    };
-    console.log(json ? JSON.stringify(summary) : textOf(summary));
-    return exitCodes.done;
-  } catch (error) {
-    throw withHint(error);
+    return await work();
   } finally {
-    agent.close();
-    await lock.release();
+    await lock.release().catch((error: unknown) => {
+      const why = error instanceof Error ? error.message : String(error);
+      console.error(
+        `lockstep: the lock of the backups could not be released: ${why}; the next backup may have to wait until the lock counts as abandoned`,
+      );
+    });
   }
 }
 
@@ -271,14 +290,12 @@ function lineOf(manifest: BackupManifest): {
 async function expire(place: string, { keep, json = false }: ExpireOptions): Promise<ExitCode> {
   const repository = repositoryAt(place);
   const lock = await repository.lock();
-  try {
+  return underLock(lock, async () => {
     const ids = await repository.ids();
     const old = ids.slice(0, Math.max(0, ids.length - keep));
     const segments = await repository.remove(old);
     if (json) console.log(JSON.stringify({ removed: old, segments }));
     else console.log(`${old.length} backups removed (${old.join(', ') || 'none'}), and ${segments} segments`);
     return exitCodes.done;
-  } finally {
-    await lock.release();
-  }
+  });
 }

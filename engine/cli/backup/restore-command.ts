@@ -6,12 +6,13 @@ import type { Command } from 'commander';
 
 import { foldedHelp, gather } from '../help-text.ts';
 import { restoreDefaults, sendState } from '../../backup/restore.ts';
+import type { BucketSetting } from '../../backup/restored-state.ts';
 import { RestoredState } from '../../backup/restored-state.ts';
 import type { Selection } from '../../backup/selection.ts';
 import { selectionOf } from '../../backup/selection.ts';
 import { createRealDisk } from '../../real/disk.ts';
 import { repositoryAt, usualStageOf } from './repository-place.ts';
-import { bucketPath, typePath } from '../data/object-name.ts';
+import { bytesInPath, typePath } from '../data/object-name.ts';
 import type { ExitCode } from '../exit-codes.ts';
 import { exitCodes } from '../exit-codes.ts';
 import type { NamedNodeOptions } from '../operate/named-node.ts';
@@ -139,6 +140,11 @@ function reportText(report: Report): string {
   return lines.join('\n');
 }
 
+/** Where the properties of a bucket are set. */
+export function propertiesPath({ type, name }: Pick<BucketSetting, 'type' | 'name'>): string {
+  return `${typePath(type)}/buckets/${bytesInPath(name)}/props`;
+}
+
 /** Sets types and properties of buckets as they were set at the cut: they decide where objects go, and what is kept. */
 async function restoreProperties(
   client: NodeClient,
@@ -148,11 +154,12 @@ async function restoreProperties(
 ): Promise<void> {
   const known = await ask(client, agent, 'GET', '/types', undefined);
   const types = (JSON.parse(known) as { readonly types: readonly { readonly name: string }[] }).types;
-  for (const { type, bucket, props } of state.properties) {
+  for (const setting of state.properties) {
+    const { type, bucket, props } = setting;
     const isWanted =
       bucket === '' ? selection.isWantedType(type) : selection.isWantedBucket({ type, bucket });
     if (!isWanted) continue;
-    if (bucket !== '') await ask(client, agent, 'PUT', `${bucketPath(type, bucket)}/props`, { props });
+    if (bucket !== '') await ask(client, agent, 'PUT', propertiesPath(setting), { props });
     else if (types.some(({ name }) => name === type)) {
       if (typePath(type) !== '') await ask(client, agent, 'PUT', `${typePath(type)}/props`, { props });
     } else await ask(client, agent, 'POST', '/types', { name: type, props });

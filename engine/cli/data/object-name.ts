@@ -1,6 +1,7 @@
 /** Names of objects on the command line, and their paths in the HTTP interface. */
 import type { Command } from 'commander';
 
+import type { ByteString } from '../../base/ids.ts';
 import { UsageError } from '../exit-codes.ts';
 
 /** One object. The default type is `default`. */
@@ -52,4 +53,12 @@ export function bucketPath(type: string, bucket: string): string {
 /** The path of a bucket type; empty for the default type. */
 export function typePath(type: string): string {
   return type === defaultTypeName ? '' : `/types/${encodeURIComponent(type)}`;
+}
+
+/** A name as part of a path, byte by byte, since it need not be UTF-8. */
+export function bytesInPath(name: ByteString): string {
+  return name.replace(
+    /[^A-Za-z0-9._~-]/g,
+    (byte) => `%${byte.charCodeAt(0).toString(16).toUpperCase().padStart(2, '0')}`,
+  );
 }
