@@ -116,6 +116,10 @@ export const rareBranches = {
   'tombstone.kept-for-hint': 'a tombstone stays because a hint for its key is stored',
   'tombstone.stored-again':
     'a removed tombstone is stored again because a node still sends what it had replaced',
+  'transaction.answered-before-its-level':
+    'the time of a request is up while its write is durable here, and other replicas are still to answer',
+  'transaction.answered-before-its-write':
+    'the time of a request is up before its write is durable at the node that carries it out',
   'transaction.attempted-again':
     'a primary refused what its coordinator took for possible; a further attempt follows',
   'transaction.batch-adopted': 'a next primary takes the batch of a transaction from a former one',

@@ -120,6 +120,11 @@ export class BatchRound {
     else heard(this.#verdict);
   }
 
+  /** The caller waits no longer: unless the level is met already, it counts as not met. The batch goes on its way. */
+  expire(): void {
+    this.#settle(false);
+  }
+
   /** `whenMet` as a promise. */
   get met(): Promise<boolean> {
     const met = new Deferred<boolean>();

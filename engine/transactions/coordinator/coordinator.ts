@@ -145,8 +145,8 @@ export class Coordinator {
     startUs: number,
     span: OpenSpan | undefined,
   ): Promise<TransactionOutcome> {
-    const { io, parts } = this.#context;
-    const timeoutUs = (request.timeoutMs ?? parts.settings.timeoutMs) * 1000;
+    const { io } = this.#context;
+    const timeoutUs = this.#timeoutUs(request);
     let outcome = await this.#attempt(request, level, startUs, span);
     for (
       let waitUs = firstWaitUs;
@@ -181,6 +181,11 @@ export class Coordinator {
     return objectionTo(parts, orders, false) === undefined;
   }
 
+  /** How long the client waits, in microseconds. */
+  #timeoutUs({ timeoutMs }: TransactionRequest): number {
+    return (timeoutMs ?? this.#context.parts.settings.timeoutMs) * 1000;
+  }
+
   #placesOf({ operations }: TransactionRequest): readonly KeyPlacement[] {
     const { router, ring } = this.#context.parts;
     return operations.map(({ key }) => new KeyPlacement(router.tokenOf(key), ring()));
@@ -208,7 +213,7 @@ export class Coordinator {
     const own = this.#unrecorded.take(xid, request, places, level);
     const told = await (own === undefined
       ? this.#run(xid, request, places, level, startUs, span)
-      : this.#unrecorded.run(xid, own, level, span));
+      : this.#unrecorded.run(xid, own, level, this.#timeoutUs(request), this.remembered, span));
     const outcome =
       request.clientId !== undefined && told.kind === 'aborted' && told.xid === xid
         ? await this.#fence(request, places, told, level, startUs)
@@ -229,7 +234,7 @@ export class Coordinator {
     startUs: number,
   ): Promise<TransactionOutcome> {
     const { parts, io, lives } = this.#context;
-    const timeoutUs = (request.timeoutMs ?? parts.settings.timeoutMs) * 1000;
+    const timeoutUs = this.#timeoutUs(request);
     const leftUs = timeoutUs - (io.clock.nowUs() - startUs);
     const attempt = attemptOf([...ordersOf(parts, lives, request, places, level).values()]);
     if (attempt === undefined) return Promise.resolve(told);
@@ -342,7 +347,7 @@ export class Coordinator {
     span: OpenSpan | undefined,
   ): Promise<TransactionOutcome> {
     const { parts, io, lives } = this.#context;
-    const timeoutUs = (request.timeoutMs ?? parts.settings.timeoutMs) * 1000;
+    const timeoutUs = this.#timeoutUs(request);
     const orders = ordersOf(parts, lives, request, places, level);
     markBegin(io, xid, [...orders.keys()].join(' '), request.clientId);
     const rejection = objectionTo(parts, orders, request.forceAbort);

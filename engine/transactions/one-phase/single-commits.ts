@@ -21,6 +21,7 @@ import { saidBy } from '../formats/outcomes.ts';
 import type { Aborted, NamedAttempt } from '../idempotency/fence.ts';
 import { attemptOf } from '../idempotency/fence.ts';
 import type { Ended, Voted } from '../formats/prepare-request.ts';
+import { TimelyOutcome } from './timely-outcome.ts';
 import { isSinglePut } from './unrecorded-writes.ts';
 import type { CompletedTransactions } from '../coordinator/completed-transactions.ts';
 import type { PrepareRequest, BranchReply, ReportedState } from '../formats/messages.ts';
@@ -60,7 +61,7 @@ type Outcomes = Pick<CompletedTransactions, 'keepAs' | 'keepUnknown' | 'release'
 /** The one-primary transactions that this node coordinates. */
 export class SingleCommits {
   readonly #context: SingleContext;
-  readonly #branches: Pick<Branches, 'commitAlone'>;
+  readonly #branches: Pick<Branches, 'commitAlone' | 'answerNow'>;
   readonly #remembered: Outcomes;
   readonly #conclude: Conclude;
   /** Transactions whose reply was lost. */
@@ -71,7 +72,7 @@ export class SingleCommits {
 
   constructor(
     context: SingleContext,
-    branches: Pick<Branches, 'commitAlone'>,
+    branches: Pick<Branches, 'commitAlone' | 'answerNow'>,
     remembered: Outcomes,
     conclude: Conclude,
   ) {
@@ -98,10 +99,7 @@ export class SingleCommits {
     trace?: TraceContext,
   ): Promise<TransactionOutcome> {
     const count = order.operations.length;
-    if (node === this.#context.parts.self.node) {
-      const ended = await this.#branches.commitAlone(xid, order, false);
-      return this.#outcomeOf(xid, node, count, ended) ?? { kind: 'inDoubt', xid };
-    }
+    if (node === this.#context.parts.self.node) return this.#runHere(xid, order, timeoutUs);
     const put = isSinglePut(order);
     const request = { kind: put ? 'put' : 'commitAlone', xid, order } as const;
     this.#asked.add(xid);
@@ -115,6 +113,19 @@ export class SingleCommits {
     // The node asks no peer any more.
     if (this.#stopped) return { kind: 'inDoubt', xid };
     return this.#pursue(xid, node, order, put, Math.floor(timeoutUs / 4));
+  }
+
+  #runHere(xid: Xid, order: PrepareRequest, timeoutUs: number): Promise<TransactionOutcome> {
+    const { io, parts } = this.#context;
+    const { node } = parts.self;
+    const timely = new TimelyOutcome(io.clock, xid, timeoutUs, this.#remembered, () =>
+      this.#branches.answerNow(xid),
+    );
+    io.spawn('xa.single.here', async () => {
+      const ended = await this.#branches.commitAlone(xid, order, false);
+      timely.end(xid, this.#outcomeOf(xid, node, order.operations.length, ended) ?? { kind: 'inDoubt', xid });
+    });
+    return timely.told;
   }
 
   /** True if the primary, another node, may still have to be asked for the outcome. */

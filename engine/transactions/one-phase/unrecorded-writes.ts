@@ -15,7 +15,6 @@
  * might win.
  */
 import { present } from '../../base/assert.ts';
-import { Deferred } from '../../base/deferred.ts';
 import type { LockstepError } from '../../base/errors.ts';
 import type { OpenSpan } from '../../base/request-trace.ts';
 import { KeyPlacement } from '../../cluster/ring/key-placement.ts';
@@ -30,6 +29,8 @@ import type { DispatchPlan } from '../../replication/plan.ts';
 import { ReplicaSpans } from '../../replication/replica-spans.ts';
 import type { ConsistencyLevel } from '../../replication/requests.ts';
 import type { TransactionContext } from '../context.ts';
+import type { CompletedTransactions } from '../coordinator/completed-transactions.ts';
+import { TimelyOutcome } from './timely-outcome.ts';
 import type { BranchOperation, PrepareRequest } from '../formats/messages.ts';
 import type { BranchVote, Operation, TransactionOutcome, TransactionRequest } from '../formats/outcomes.ts';
 import { saidBy } from '../formats/outcomes.ts';
@@ -164,28 +165,34 @@ export class UnrecordedWrites {
     return plan.kind === 'plan' && this.#locks.takeShortly(xid, [write]) ? { write, place, plan } : undefined;
   }
 
-  /** Writes it and resolves with its outcome. `span`: the dispatch, if the client's request is traced. */
+  /**
+   * Writes it and resolves with its outcome, in `timeoutUs` microseconds at most; `remembered` keeps an outcome that
+   * comes later. `span`: the dispatch, if the client's request is traced. */
   run(
     xid: Xid,
     own: LocalPut | LocalBatch,
     level: ConsistencyLevel,
+    timeoutUs: number,
+    remembered: Pick<CompletedTransactions, 'keepAs'>,
     span?: OpenSpan,
   ): Promise<TransactionOutcome> {
     const { io, parts } = this.#context;
     const { node } = parts.self;
-    const outcome = new Deferred<TransactionOutcome>();
+    const answerNow = (): boolean => writing.answerNow();
+    const outcome = new TimelyOutcome(io.clock, xid, timeoutUs, remembered, answerNow);
     const operationCount = 'writes' in own ? own.writes.length : 1;
     markBegin(io, xid, node, undefined);
     const heard = (how: Voted | Ended): void => {
       if (how.kind === 'ended') {
         const branches = how.met ? this.#branches.met : this.#branches.pending;
-        outcome.resolve({ kind: 'committed', xid, operationCount, branches });
-      } else if (how.vote === 'doubtful') outcome.resolve({ kind: 'inDoubt', xid });
-      else outcome.resolve({ kind: 'aborted', xid, reason: how.reason, detail: saidBy(node, how.detail) });
+        outcome.end(xid, { kind: 'committed', xid, operationCount, branches });
+      } else if (how.vote === 'doubtful') outcome.end(xid, { kind: 'inDoubt', xid });
+      else outcome.end(xid, { kind: 'aborted', xid, reason: how.reason, detail: saidBy(node, how.detail) });
     };
-    if ('writes' in own) this.#writeBatch(xid, own, heard, span);
-    else this.write(xid, own, this.#levels[level], heard, span);
-    return outcome.promise;
+    const writing =
+      'writes' in own ? this.#batch(xid, own, heard) : this.#put(xid, own, this.#levels[level], heard);
+    writing.begin(span);
+    return outcome.told;
   }
 
   /** Writes it. Calls `done` once, with a branch's reply to a one-step commit. */
@@ -196,7 +203,11 @@ export class UnrecordedWrites {
     done: (how: Voted | Ended) => void,
     span?: OpenSpan,
   ): void {
-    const writing = new PutWriting(this.#context, this.#locks, xid, put, level, (met) => {
+    this.#put(xid, put, level, done).begin(span);
+  }
+
+  #put(xid: Xid, put: LocalPut, level: BatchLevel, done: (how: Voted | Ended) => void): PutWriting {
+    return new PutWriting(this.#context, this.#locks, xid, put, level, (met) => {
       if (typeof met === 'boolean') {
         done(this.#concluded(xid, { kind: 'ended', met }));
         return;
@@ -205,20 +216,13 @@ export class UnrecordedWrites {
       const detail = `operation on ${describeKey(put.write.key)}: ${voted.detail}`;
       done(this.#concluded(xid, { ...voted, detail }));
     });
-    writing.begin(span);
   }
 
-  #writeBatch(
-    xid: Xid,
-    batch: LocalBatch,
-    done: (how: Voted | Ended) => void,
-    span: OpenSpan | undefined,
-  ): void {
-    const writing = new BatchWriting(this.#context, this.#locks, xid, batch, (met) => {
+  #batch(xid: Xid, batch: LocalBatch, done: (how: Voted | Ended) => void): BatchWriting {
+    return new BatchWriting(this.#context, this.#locks, xid, batch, (met) => {
       const how = typeof met === 'boolean' ? ({ kind: 'ended', met } as const) : votedFailure(met);
       done(this.#concluded(xid, how));
     });
-    writing.begin(span);
   }
 
   /** Counts and logs the reply. */
@@ -317,6 +321,14 @@ class PutWriting implements WriteListener {
     this.#round?.send(this.#context.parts.settings.timeoutMs * 1000);
   }
 
+  /** Concludes without the replicas that have not answered; returns false if the put is not durable here yet. */
+  answerNow(): boolean {
+    if (!this.#durable) return false;
+    this.#met ??= false;
+    this.#conclude();
+    return true;
+  }
+
   #conclude(): void {
     if (this.#met === undefined || !this.#durable) return;
     this.#durable = false;
@@ -391,6 +403,7 @@ class BatchWriting implements BatchListener {
   /** The replica groups are of this moment. */
   #fresh = true;
   #round: BatchRound | undefined;
+  #durable = false;
   #span: OpenSpan | undefined;
   #spans: ReplicaSpans | undefined;
 
@@ -442,6 +455,7 @@ class BatchWriting implements BatchListener {
     this.#spans?.ended();
     const round = this.#round;
     if (round === undefined) return;
+    this.#durable = true;
     round.whenMet(this.#done);
     round.send(this.#context.parts.settings.timeoutMs * 1000);
     round.durableHere();
@@ -452,6 +466,12 @@ class BatchWriting implements BatchListener {
     this.#release();
     this.#spans?.ended(error.code);
     this.#done(this.#round === undefined ? certainly(error) : error);
+  }
+
+  /** Concludes without the replicas that have not answered; returns false if the batch is not durable here yet. */
+  answerNow(): boolean {
+    if (this.#durable) this.#round?.expire();
+    return this.#durable;
   }
 
   #release(): void {

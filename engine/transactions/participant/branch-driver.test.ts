@@ -301,7 +301,7 @@ describe('the driver of branches', () => {
     expect(lab.taken()).toEqual(['force prepared', 'xa.p.vote.sent readOnly']);
     lab.driver.post(branch, { kind: 'commitHeard' });
     const round = new Deferred<boolean>();
-    lab.wrote({ met: round.promise });
+    lab.wrote({ met: round.promise, expire: () => undefined });
     expect(branch.phase).toBe('applied');
     round.resolve(true);
     expect(await branch.applying).toBe(true);

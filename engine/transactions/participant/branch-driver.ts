@@ -263,6 +263,7 @@ export class BranchDriver {
       this.post(branch, { kind: round.definite ? 'applyRefused' : 'applyFailed' });
       return;
     }
+    if (branch.alone !== undefined) branch.round = round;
     this.post(branch, { kind: 'applyForced' });
     // The store holds the values from now on.
     branch.order = withOperations(branch.order, []);

@@ -34,7 +34,7 @@ import type { Xid } from '../formats/xid.ts';
  * The round of a batch that is durable here, or the error that may have kept the batch from the disk; a definite error
  * certainly has. Only one reader may take `met`.
  */
-export type Written = Pick<BatchRound, 'met'> | LockstepError;
+export type Written = Pick<BatchRound, 'met' | 'expire'> | LockstepError;
 
 /** The decision of the coordinator on this node, which one atomic write makes durable together with the branch. */
 export interface OwnDecision extends Followed {
@@ -72,6 +72,8 @@ export class Branch {
   decision: OwnDecision | undefined;
   /** The batch of `apply withDecision` on its way to the disk. */
   written: Promise<Written> | undefined;
+  /** The round of a one-phase commit whose writes are durable here, while other replicas are still to answer. */
+  round: Pick<BatchRound, 'expire'> | undefined;
   /** The prepare record or the outcome that is on its way to the disk; undefined when neither is. */
   forcing: Promise<LockstepError | undefined> | undefined;
   /** The idempotency key was entered here alone, after an operator's commit: its owners are still to learn of it. */

@@ -171,6 +171,16 @@ export class Branches {
     return branch.alone;
   }
 
+  /**
+   * Makes a one-phase commit whose writes are durable here conclude without the replicas that have not answered. False
+   * if they are not durable.
+   */
+  answerNow(xid: Xid): boolean {
+    const round = this.#table.get(xid)?.round;
+    round?.expire();
+    return round !== undefined;
+  }
+
   async #commitAlone(branch: Branch, recorded: boolean): Promise<Voted | Ended> {
     const { xid } = branch;
     const { io, metrics } = this.#context;
@@ -194,6 +204,7 @@ export class Branches {
     this.#driver.post(branch, { kind: 'onePhaseChecked', recorded });
     if (branch.applying === undefined) return votedAbort('prepare_failed', 'it was rolled back');
     const met = await branch.applying;
+    branch.round = undefined;
     return met instanceof LockstepError ? votedFailure(met) : { kind: 'ended', met };
   }
 
