@@ -358,4 +358,15 @@ export const oracleMutants: readonly Mutant[] = [
     oracles: ['session-guarantees'],
     seedsMax: 5,
   },
+  {
+    name: 'one-phase-commit-outlasts-its-time',
+    code: 'M373',
+    title: 'a transaction of one primary waits for other replicas beyond the time of its request',
+    file: 'engine/transactions/one-phase/timely-outcome.js',
+    find: 'clock.after(timeoutUs,',
+    replace: 'clock.after(timeoutUs * 100,',
+    scenario: 'swarm',
+    oracles: ['liveness'],
+    seedsMax: 60,
+  },
 ];

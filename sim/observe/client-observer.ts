@@ -13,6 +13,7 @@ import { LockstepError } from '../../engine/base/errors.ts';
 import type { CloseReason } from '../../engine/io/network.ts';
 import { parseXid } from '../../engine/transactions/formats/xid.ts';
 import type { ClientTruth } from '../check/metrics/reconcile/account.ts';
+import type { AnswerTimes } from './answer-times.ts';
 import { Guesses } from './guesses.ts';
 import { HttpConversation } from './http-conversation.ts';
 import { Tallies } from './tallies.ts';
@@ -73,10 +74,15 @@ export class ClientObserver {
   readonly #open = new Map<number, Conversation>();
   readonly #http = new Map<number, HttpConversation>();
   readonly #guesses = new Guesses();
+  readonly #times: AnswerTimes | undefined;
 
-  /** `frameBytesMax`: the longest frame that the node accepts on the binary protocol, in bytes. */
-  constructor(frameBytesMax: number) {
+  /**
+   * `frameBytesMax`: the longest frame that the node accepts on the binary protocol, in bytes. `times`, if given,
+   * learns of every request and answer.
+   */
+  constructor(frameBytesMax: number, times?: AnswerTimes) {
     this.#frameBytesMax = frameBytesMax;
+    this.#times = times;
   }
 
   get truth(): ClientTruth {
@@ -142,14 +148,17 @@ export class ClientObserver {
       const asked = exchange.heard(bytes);
       // The gate refuses a guessed token at once, and answers later.
       if (this.#guesses.has(id)) exchange.owed = undefined;
-      else if (asked !== undefined) this.#sums.add(`http.${asked}`);
+      else if (asked !== undefined) {
+        this.#sums.add(`http.${asked}`);
+        this.#times?.asked(id, `${asked} over HTTP`, exchange.timeoutMs);
+      }
     }
     const conversation = this.#open.get(id);
     if (conversation === undefined || !listens(conversation)) return;
     conversation.heard.push(bytes);
     try {
       for (let frame = conversation.heard.next(); frame !== undefined; frame = conversation.heard.next()) {
-        this.#asked(conversation, frame);
+        this.#asked(id, conversation, frame);
       }
     } catch (error) {
       if (!(error instanceof LockstepError)) throw error;
@@ -161,13 +170,13 @@ export class ClientObserver {
     const exchange = this.#http.get(id);
     if (exchange !== undefined) {
       this.#guesses.answered(id);
-      this.#httpAnswered(exchange, bytes);
+      this.#httpAnswered(id, exchange, bytes);
     }
     const conversation = this.#open.get(id);
     if (conversation === undefined) return;
     conversation.wrote.push(bytes);
     for (let frame = conversation.wrote.next(); frame !== undefined; frame = conversation.wrote.next()) {
-      this.#replied(conversation, decodeReply(frame));
+      this.#replied(id, conversation, decodeReply(frame));
     }
   }
 
@@ -198,9 +207,11 @@ export class ClientObserver {
     if (exchange !== undefined) exchange.left = true;
     const conversation = this.#open.get(id);
     if (conversation !== undefined) conversation.left = conversation.toldEnd ? 'afterEnd' : 'first';
+    this.#times?.closed(id);
   }
 
   closed(id: number, reason: CloseReason): void {
+    this.#times?.closed(id);
     const exchange = this.#http.get(id);
     if (exchange !== undefined) {
       this.#count(causeOfHttp(exchange, reason));
@@ -230,9 +241,10 @@ export class ClientObserver {
     this.#sums.add(cause);
   }
 
-  #asked(conversation: Conversation, frame: Frame): void {
-    const asked = requestOf(frame);
+  #asked(id: number, conversation: Conversation, frame: Frame): void {
+    const { asked, timeout } = requestOf(frame);
     conversation.owed.push(asked);
+    this.#times?.asked(id, `${asked} over the binary protocol`, timeout === 0 ? undefined : timeout);
     this.#sums.add(asked);
     if (asked !== 'transaction') return;
     conversation.operations.push(operationsOf(frame));
@@ -240,8 +252,9 @@ export class ClientObserver {
   }
 
   /** The answer to a job or a listing consists of any number of frames. */
-  #replied(conversation: Conversation, reply: ClientReply): void {
+  #replied(id: number, conversation: Conversation, reply: ClientReply): void {
     if (goesOn(reply, conversation.owed[0])) return;
+    this.#times?.answered(id);
     const asked = conversation.owed.shift() ?? 'other';
     // After a failed login the node reads nothing more from the connection.
     if (asked === 'login' && reply.kind === 'failed') conversation.broken = true;
@@ -284,12 +297,13 @@ export class ClientObserver {
   }
 
   /** Requests for objects are counted; all others on the HTTP listener are those of unauthenticated clients. */
-  #httpAnswered(exchange: HttpConversation, bytes: Uint8Array): void {
+  #httpAnswered(id: number, exchange: HttpConversation, bytes: Uint8Array): void {
     const { owed } = exchange;
     this.#sums.add('http.valuesRead', exchange.isGet ? exchange.wrote(bytes) : 0);
     const head = Buffer.from(bytes.subarray(0, headBytesMax)).toString('latin1');
     const status = /^HTTP\/1\.1 (\d{3})/.exec(head)?.[1];
     if (status === undefined) return;
+    this.#times?.answered(id);
     exchange.owed = undefined;
     if (owed !== undefined && refusedAtTheGate.includes(status)) this.#sums.add(`http.${owed}`, -1);
     else if (owed !== undefined) this.#sums.add('http.answers');
@@ -358,28 +372,46 @@ function isOutOfReach(reply: ClientReply): boolean {
   );
 }
 
-/** What a frame asks for; `other` for a malformed frame or one that is not an object request. */
-function requestOf(frame: Frame): Asked {
-  const { code, body } = frame;
+/** What a frame asks for, and the time that it states in milliseconds (0: none). */
+interface Request {
+  readonly asked: Asked;
+  readonly timeout?: number | undefined;
+}
+
+const otherRequest: Request = { asked: 'other' };
+
+/** `other` for a malformed frame or one that is not an object request. */
+function requestOf(frame: Frame): Request {
   try {
-    if (code === messages.getReq.code) return named(messages.getReq.decode(body), 'get');
-    if (code === messages.putReq.code) return named(messages.putReq.decode(body), 'put');
-    if (code === messages.delReq.code) return named(messages.delReq.decode(body), 'delete');
-    if (code === messages.mapRedReq.code) return 'job';
-    if (code === messages.listKeysReq.code) return named(messages.listKeysReq.decode(body), 'listing');
-    if (code === messages.listBucketsReq.code)
-      return messages.listBucketsReq.decode(body).stream === true ? 'listing' : 'bucketList';
-    if (code === messages.authReq.code) return 'login';
-    if (code === messages.transactionReq.code) return operationsOf(frame) > 0 ? 'transaction' : 'other';
-    if (code === messages.transactionListReq.code) return 'question';
-    if (code === messages.transactionGetReq.code)
-      return asks(messages.transactionGetReq.decode(body), 'question');
-    if (code === messages.transactionResolveReq.code)
-      return asks(messages.transactionResolveReq.decode(body), 'resolution');
+    return decodedRequest(frame);
   } catch (error) {
     if (!(error instanceof LockstepError)) throw error;
+    return otherRequest;
   }
-  return 'other';
+}
+
+function decodedRequest(frame: Frame): Request {
+  const { code, body } = frame;
+  if (code === messages.getReq.code) return named(messages.getReq.decode(body), 'get');
+  if (code === messages.putReq.code) return named(messages.putReq.decode(body), 'put');
+  if (code === messages.delReq.code) return named(messages.delReq.decode(body), 'delete');
+  if (code === messages.mapRedReq.code) return { asked: 'job' };
+  if (code === messages.listKeysReq.code) return named(messages.listKeysReq.decode(body), 'listing');
+  if (code === messages.listBucketsReq.code) {
+    const { stream, timeout } = messages.listBucketsReq.decode(body);
+    return { asked: stream === true ? 'listing' : 'bucketList', timeout };
+  }
+  if (code === messages.authReq.code) return { asked: 'login' };
+  if (code === messages.transactionReq.code) {
+    const { operations, timeout } = messages.transactionReq.decode(body);
+    return { asked: (operations?.length ?? 0) > 0 ? 'transaction' : 'other', timeout };
+  }
+  if (code === messages.transactionListReq.code) return { asked: 'question' };
+  if (code === messages.transactionGetReq.code)
+    return { asked: asks(messages.transactionGetReq.decode(body), 'question') };
+  if (code === messages.transactionResolveReq.code)
+    return { asked: asks(messages.transactionResolveReq.decode(body), 'resolution') };
+  return otherRequest;
 }
 
 function operationsOf({ body }: Frame): number {
@@ -394,6 +426,9 @@ function textOf(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString('latin1');
 }
 
-function named(message: { readonly bucket: Uint8Array }, asked: Asked): Asked {
-  return message.bucket.length === 0 ? 'other' : asked;
+function named(
+  { bucket, timeout }: { readonly bucket: Uint8Array; readonly timeout?: number | undefined },
+  asked: Asked,
+): Request {
+  return { asked: bucket.length === 0 ? 'other' : asked, timeout };
 }

@@ -1,10 +1,11 @@
 /**
  * Tells whether anything has disturbed a run so far. Until then, metrics that count failures must be exactly 0
  * (`metrics-reconcile`). Disturbances are injected faults, ended incarnations, impatient clients, operators who set
- * nodes to STANDBY (`node-standby`) or take backups (writes wait meanwhile), the node's own leave, paces of packets, and
- * queues so short that the plan's load may fill them.
+ * nodes to STANDBY (`node-standby`) or take backups (writes wait meanwhile), the node's own leave, paces of packets, requests
+ * in a hurry, and queues so short that the plan's load may fill them.
  */
 import type { FaultKind } from '../faults/fault-table.ts';
+import { briefRequests } from '../plan/brief-requests.ts';
 import type { Plan } from '../plan/plan.ts';
 
 /** The plan configures the lengths of these queues. At their default lengths no scenario's load fills them. */
@@ -38,7 +39,7 @@ export class Disturbances {
   /** `transaction_read_wait_ms` is so short that a transaction without any fault may outlast it. */
   readonly shortReadWait: boolean;
   readonly #shortQueues: boolean;
-  readonly #paced: boolean;
+  readonly #hurried: boolean;
 
   constructor({
     settings,
@@ -46,7 +47,7 @@ export class Disturbances {
     paces,
     backups = [],
   }: Pick<Plan, 'settings' | 'faults' | 'paces' | 'backups'>) {
-    this.#paced = paces !== undefined;
+    this.#hurried = paces !== undefined || settings[briefRequests] !== undefined;
     const those = faults.filter(({ kind }) => untold.includes(kind));
     const begins = those.map(({ when }) => ('atUs' in when ? when.atUs : 0));
     this.#untoldUs = Math.min(Infinity, ...begins, ...backups.map(({ atUs }) => atUs));
@@ -56,6 +57,6 @@ export class Disturbances {
 
   areNone({ nowUs, ended, left, injected, full }: SoFar): boolean {
     const overrun = this.#shortQueues && full;
-    return !this.#paced && !ended && !left && !overrun && injected === 0 && nowUs < this.#untoldUs;
+    return !this.#hurried && !ended && !left && !overrun && injected === 0 && nowUs < this.#untoldUs;
   }
 }

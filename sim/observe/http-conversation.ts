@@ -29,6 +29,8 @@ export class HttpConversation {
   letGo = false;
   /** The request for an object that has arrived whole and is not answered; undefined if there is none. */
   owed: ObjectRequest | undefined;
+  /** The time that the last request states, in milliseconds; undefined if it states none. */
+  timeoutMs: number | undefined;
   /** The last request for an object was a read. */
   isGet = false;
   /** The last whole request is a GET or HEAD: whatever it is for, its failure counts as that of a read. */
@@ -48,6 +50,8 @@ export class HttpConversation {
     this.isForHandler = handlersPath.test(path);
     this.owed = objectPath.test(path) ? kinds[method] : undefined;
     this.isGet = this.owed === 'get';
+    const stated = /[?&]timeout=(\d+)(?:&|$)/.exec(path)?.[1];
+    this.timeoutMs = stated === undefined ? undefined : Number(stated);
     this.isRead = method === 'GET' || method === 'HEAD';
     return this.owed;
   }

@@ -21,6 +21,8 @@ import type { Cluster } from '../world/cluster/cluster.ts';
 import { clusterPorts } from '../world/cluster/node-config.ts';
 import type { ConnectionEnd, ConnectionWatcher, DiskWatcher } from '../world/core/watchers.ts';
 import type { World } from '../world/world.ts';
+import type { AnswerTime } from '../check/cluster/answer-times.ts';
+import { AnswerTimes, RunningClocks } from './answer-times.ts';
 import { AntiEntropyObserver } from './anti-entropy-observer.ts';
 import { ClientObserver } from './client-observer.ts';
 import { Disturbances } from './disturbances.ts';
@@ -57,8 +59,14 @@ class LifeBook {
   failedOperations = 0;
   readonly diskErrors = new Tallies();
 
-  constructor(life: number, known: KnownBatches, transactions: TransactionObserver, config: NodeConfig) {
-    this.clients = new ClientObserver(requestBytesMax(config));
+  constructor(
+    life: number,
+    known: KnownBatches,
+    transactions: TransactionObserver,
+    config: NodeConfig,
+    times: AnswerTimes,
+  ) {
+    this.clients = new ClientObserver(requestBytesMax(config), times);
     this.store = new StoreObserver(life, known);
     this.transactions = transactions;
   }
@@ -77,6 +85,9 @@ interface ConnectionBook {
 /** Owns the observers of a run and takes the accounts that `metrics-reconcile` compares. */
 export class RunObserver {
   readonly accounts: IncarnationAccount[] = [];
+  /** How long nodes took for clients' requests that state a time. */
+  readonly answerTimes: AnswerTime[] = [];
+  readonly #clocks: RunningClocks;
   readonly antiEntropy: AntiEntropyObserver;
   readonly #world: World;
   readonly #cluster: Cluster;
@@ -112,6 +123,7 @@ export class RunObserver {
     this.#world = world;
     this.antiEntropy = new AntiEntropyObserver(world, cluster, nodes, exchanges, segmentsOf(settings));
     this.#cluster = cluster;
+    this.#clocks = new RunningClocks(world, cluster);
     this.#nodes = new Map(nodes.map((node) => [node.name, node]));
     this.#records = new Map(nodes.map(({ name }) => [name, new TransactionRecords()]));
     this.#bornCount = nodes.filter(({ spare }) => spare !== true).length;
@@ -411,7 +423,9 @@ export class RunObserver {
     if (known !== undefined) return known;
     const records = this.#records.get(node) ?? new TransactionRecords();
     const transactions = new TransactionObserver(records, this.#committed);
-    const book = new LifeBook(life, this.#batchesOf(node), transactions, this.#cluster.configOf(node));
+    const times = new AnswerTimes(node, () => this.#clocks.of(node), this.answerTimes);
+    const config = this.#cluster.configOf(node);
+    const book = new LifeBook(life, this.#batchesOf(node), transactions, config, times);
     this.#books.set(name, book);
     return book;
   }

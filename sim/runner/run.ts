@@ -489,6 +489,7 @@ class Run {
       rings: load.rings,
       members: this.#cluster.members,
       accounts: this.#observer?.accounts ?? [],
+      answerTimes: this.#observer?.answerTimes ?? [],
       samplesMissed: this.#observer?.missed ?? 0,
       scrapes: load.scrapes,
       reader: expositionReader(),

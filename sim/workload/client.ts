@@ -37,6 +37,7 @@ import type { Wanted } from './needs.ts';
 import { confirmingNeed, isByLevel, isByNodes, needCount, waitedFor } from './needs.ts';
 import type { PbExchange } from './pb-connection.ts';
 import { PbConnection } from './pb-connection.ts';
+import type { RequestTimes } from './request-times.ts';
 import { makeValue, readTag, tagOf } from './traced-value.ts';
 
 /** A node that a client can connect to. */
@@ -102,6 +103,8 @@ export interface ClientSetup {
   /** How long a client waits for a connection and for an answer, in microseconds. */
   readonly connectTimeoutUs: number;
   readonly answerTimeoutUs: number;
+  /** How long the nodes may take for its requests. */
+  readonly times: RequestTimes;
   /** What the client waits for before each operation of the plan. Undefined: nothing. */
   readonly pacing?: Pacing | undefined;
 }
@@ -257,7 +260,7 @@ export class Client {
     const { recorder } = this.#setup;
     const where = this.#key(key);
     const id = recorder.beginRead(this.#invocation(where, wanted), final);
-    const query = { ...queryOf(wanted), timeout: String(this.#serverTimeoutMs()) };
+    const query = { ...queryOf(wanted), timeout: String(this.#setup.times.nextMs()) };
     const known = wanted.ifChanged === true ? this.#seen.get(key) : undefined;
     const condition = known?.tag === undefined ? {} : { 'If-None-Match': known.tag };
     const exchange = await this.#askHttp(readRequest(where.place, query, condition));
@@ -279,7 +282,7 @@ export class Client {
   }
 
   async #writeHttp({ operation, where, tag, seen, condition, excluded }: Written): Promise<Ended> {
-    const query = { ...queryOf(operation), timeout: String(this.#serverTimeoutMs()) };
+    const query = { ...queryOf(operation), timeout: String(this.#setup.times.nextMs()) };
     const context = seen === undefined ? {} : { 'X-Riak-Vclock': Buffer.from(seen.bytes).toString('base64') };
     const beside = this.#setup.described ? describedHeaders(where.place, tag) : {};
     const headers = { ...context, ...beside, ...conditionHeader(condition, seen, excluded) };
@@ -326,7 +329,7 @@ export class Client {
         ...(absence === 'confirmed-by-majority' ? { basic_quorum: true } : {}),
         ...(seen === undefined ? {} : { if_modified: seen.bytes }),
         deletedvclock: true,
-        timeout: this.#serverTimeoutMs(),
+        timeout: this.#setup.times.nextMs(),
       },
     };
   }
@@ -336,7 +339,7 @@ export class Client {
     const context = seen?.bytes;
     const { need, quorum } = operation;
     const named = quorumNames[need === 'level' ? 'default' : need];
-    const timeout = this.#serverTimeoutMs();
+    const timeout = this.#setup.times.nextMs();
     if (operation.kind === 'delete') {
       const rw = quorum?.as === 'number' ? { rw: quorum.count } : { w: named };
       return {
@@ -437,11 +440,6 @@ export class Client {
 
   #completion(outcome: Outcome, reason: string): Completion {
     return { completedUs: this.#setup.nowUs(), outcome, reason };
-  }
-
-  /** The node must give up a little before the client does. */
-  #serverTimeoutMs(): number {
-    return Math.max(1, Math.floor((this.#setup.answerTimeoutUs * 3) / 4 / 1000));
   }
 }
 

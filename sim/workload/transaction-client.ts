@@ -21,6 +21,7 @@ import type { DurableTags } from './durable-tags.ts';
 import { Impatience } from './impatient-client.ts';
 import type { PbExchange } from './pb-connection.ts';
 import { PbConnection } from './pb-connection.ts';
+import type { RequestTimes } from './request-times.ts';
 import { Retries } from './retries.ts';
 import type { TransactionKey, TransactionKeys } from './transaction-keys.ts';
 import type { OpenTransaction, TransactionRecorder } from './transaction-recorder.ts';
@@ -37,6 +38,8 @@ export interface TransactionClientSetup {
   readonly nowUs: () => number;
   readonly connectTimeoutUs: number;
   readonly answerTimeoutUs: number;
+  /** How long the nodes may take for its requests. */
+  readonly times: RequestTimes;
 }
 
 /** The balance of an account that nothing has written yet. */
@@ -245,7 +248,7 @@ export class TransactionClient {
 
   async #read(where: TransactionKey, node: string, quorum: number): Promise<Seen | undefined> {
     const { type, bucket, key } = where.place;
-    const message = { type, bucket, key, r: quorum, timeout: this.#serverTimeoutMs() };
+    const message = { type, bucket, key, r: quorum, timeout: this.#setup.times.nextMs() };
     const exchange = await this.#ask(node, { kind: 'get', message });
     if (exchange.kind !== 'answered' || exchange.answer.kind !== 'got') return undefined;
     return { ...this.#seenIn(exchange.answer.message), key: where.name, where };
@@ -274,7 +277,7 @@ export class TransactionClient {
     const message: LockTransactionReq = {
       operations: wanted.map(operationOf),
       consistency: Buffer.from(planned.level),
-      timeout: this.#serverTimeoutMs(),
+      timeout: this.#setup.times.nextMs(),
       ...(planned.forced ? { force_abort: true } : {}),
       ...(record.clientId === '' ? {} : { id: Buffer.from(record.clientId) }),
     };
@@ -398,11 +401,6 @@ export class TransactionClient {
     record.outcome = outcome;
     record.reason = reason;
     record.completedUs = this.#setup.nowUs();
-  }
-
-  /** The node must give up a little before the client does. */
-  #serverTimeoutMs(): number {
-    return Math.max(1, Math.floor((this.#setup.answerTimeoutUs * 3) / 4 / 1000));
   }
 }
 

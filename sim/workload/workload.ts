@@ -28,6 +28,7 @@ import { Client } from './client.ts';
 import { ClientKeys, laterHoldersIn } from './client-keys.ts';
 import type { DurableTags } from './durable-tags.ts';
 import { pingNode, readAll } from './final-reads.ts';
+import { RequestTimes } from './request-times.ts';
 import { RingReads } from './ring-reads.ts';
 import { sendMalformedInput } from './malformed-input.ts';
 import type { HistoryRecorder } from './history-recorder.ts';
@@ -353,6 +354,7 @@ export class Load {
       nowUs: () => this.#world.nowUs,
       connectTimeoutUs,
       answerTimeoutUs,
+      times: new RequestTimes(answerTimeoutUs, this.#plan.settings),
     });
   }
 
@@ -482,6 +484,7 @@ export class Load {
       nowUs: () => this.#world.nowUs,
       connectTimeoutUs,
       answerTimeoutUs,
+      times: new RequestTimes(answerTimeoutUs, this.#plan.settings),
     });
   }
 

@@ -2,10 +2,12 @@
  * `liveness` (INV22), liveness after the heal: every node coordinates a transaction over all primaries within the time
  * allowed for settling. No lock, branch or queue entry of the storm may therefore block it. No client still waits for
  * an answer, because its patience is bounded. Skipped: clusters that lost a node for good, whose keys have no primary
- * until it is replaced.
+ * until it is replaced. During the faults: answer-times.ts.
  */
 import type { TransactionHistory } from '../../evidence/transactions.ts';
 import { describeTransaction } from '../../evidence/transactions.ts';
+import type { AnswerTime } from './answer-times.ts';
+import { checkAnswerTimes } from './answer-times.ts';
 import type { QuietRecord } from './quiet.ts';
 import { checkQuiet } from './quiet.ts';
 import { invariant } from '../invariant.ts';
@@ -24,6 +26,7 @@ export interface LivenessRecord {
 /** The nodes when the cluster was quiet, and the transactions; undefined if nothing observed any. */
 export interface LivenessEvidence {
   readonly quiet: { readonly nodes: readonly QuietRecord[]; readonly clientsBusy: number };
+  readonly answerTimes: readonly AnswerTime[];
   readonly transactions:
     | {
         readonly history: TransactionHistory;
@@ -37,13 +40,15 @@ export interface LivenessEvidence {
 export const livenessRow = invariant({
   name: 'liveness',
   code: 'INV22',
-  promise: 'the cluster recovers by itself within a minute',
+  promise: 'nodes answer in time and recover in a minute',
   gravity: 'availability',
-  breach: 'the cluster does not recover by itself from a fault that is over',
+  breach:
+    'clients wait beyond their time, or the cluster does not recover by itself from a fault that is over',
   needs: ['quiet-cluster'],
   everydayFloor: 10,
-  check: ({ quiet, transactions }: LivenessEvidence) =>
+  check: ({ quiet, answerTimes, transactions }: LivenessEvidence) =>
     joinReports(
+      checkAnswerTimes(answerTimes),
       checkQuiet(quiet.nodes, quiet.clientsBusy),
       transactions && checkLiveness(transactions.liveness, transactions.history, transactions.answerUsMax),
     ),

@@ -30,6 +30,7 @@ import { nodesOf, racksOf } from '../plan-generation.ts';
 import { excusesOf, faultContract } from './fault-contract.ts';
 import type { ContextDraw } from './swarm-contexts.ts';
 import { contexts, loadFor } from './swarm-contexts.ts';
+import { briefRequests } from '../brief-requests.ts';
 import { bucketNeedsFrom } from './swarm-needs.ts';
 import { jobLoads, objectLoads, redisLoads, transactionLoads } from './swarm-loads.ts';
 
@@ -333,6 +334,9 @@ function floorOf(name: InvariantName): number {
   return name === 'no-silent-failures' || name === 'determinism' ? 1 : 0;
 }
 
+/** The time of requests in a hurry, in milliseconds. */
+const briefTimesMs: readonly number[] = [3, 10, 30, 100];
+
 function settingsOf({
   settings: drawn,
   levels,
@@ -349,6 +353,8 @@ function settingsOf({
   if (credentials) given['credentials'] = 'world';
   const needs = bucketNeedsFrom(Math.floor(loser / 1_000));
   if (needs !== '') given['bucket_needs'] = needs;
+  const hurry = Math.floor(loser / 7_000);
+  if (hurry % 3 === 0) given[briefRequests] = present(briefTimesMs[(hurry / 3) % 4], 'a brief time');
   if (edges) given['tokens_at_keys'] = true;
   if (contexts !== undefined) given['sibling_contexts'] = contexts.limits;
   // The last digits of `loser` choose a member; no other draw of the seed depends on the others.

@@ -12,6 +12,7 @@ import {
   waywardId,
 } from '../../workload/work-modules.ts';
 import type { BucketNeeds } from '../../plan/bucket-needs.ts';
+import { briefRequests } from '../../plan/brief-requests.ts';
 import { bucketNeeds, bucketNeedsOf, demandingType } from '../../plan/bucket-needs.ts';
 import { tokensAtKeys, tokensAtKeysOf } from './key-tokens.ts';
 
@@ -64,7 +65,8 @@ export function fileOf(
   const {
     [typesAtRunTime]: makesTypes,
     [siblingContexts]: limits,
-    [bucketNeeds]: _,
+    [bucketNeeds]: _needs,
+    [briefRequests]: _times,
     ...settings
   } = withTokensAtKeys(node.name, given);
   const needs = bucketNeedsOf(given);

@@ -1,0 +1,40 @@
+/**
+ * `liveness` (INV22) during the faults: a node answers every request within the time that the request states, or that
+ * the node's configuration gives it, whatever its peers, its disk and the network do; the answer may be an error. Each
+ * request is one comparison.
+ */
+import type { CheckReport } from '../report.ts';
+import { Tally } from '../report.ts';
+
+/** One request that a node received whole. */
+export interface AnswerTime {
+  readonly node: string;
+  readonly what: string;
+  readonly atUs: number;
+  /** From its arrival, or the answer to the one before it on its connection, by the node's clock and without pauses. */
+  readonly tookUs: number;
+  readonly allowedUs: number;
+  /** How late the node's timers were allowed to be. */
+  readonly lateUs: number;
+  /** Otherwise the connection ended first. */
+  readonly answered: boolean;
+}
+
+/** What a node may take beyond the allowed time, in microseconds: for the answer itself, once its time is up. */
+const spareUs = 50_000;
+
+/** Checks that no request waited longer than it was allowed to. */
+export function checkAnswerTimes(times: readonly AnswerTime[]): CheckReport {
+  const tally = new Tally('liveness');
+  for (const { node, what, atUs, tookUs, allowedUs, lateUs, answered } of times) {
+    tally.compare(tookUs <= allowedUs + 2 * lateUs + spareUs, atUs, () => {
+      const how = answered ? 'was answered after' : 'had no answer for';
+      return `${node}: a ${what} that had ${ms(allowedUs)} ms ${how} ${ms(tookUs)} ms`;
+    });
+  }
+  return tally.report();
+}
+
+function ms(us: number): number {
+  return Math.round(us / 1000);
+}
