@@ -382,19 +382,6 @@ test('a transaction that only reads commits checks; a command that only reads co
   expect(request?.operations.map(({ check }) => check)).toEqual([true, true]);
 });
 
-test('a command whose client has gone is measured as any other', async () => {
-  const redis = await TestingRedis.start();
-  const peer = redis.join();
-  redis.dispatcher.holding = true;
-  expect(await peer.send('GET a\r\nGET b\r\n')).toBe('');
-  redis.dispatcher.releaseAt(1);
-  await peer.turn();
-  expect(redis.observer.operations).toEqual([]);
-  await peer.reset();
-  while (redis.dispatcher.release()) await peer.turn();
-  expect(redis.observer.operations).toEqual(['redis get', 'redis get']);
-});
-
 test('RESP3 encodes nil, maps and texts in its own way', async () => {
   const peer = (await TestingRedis.start()).join();
   expect(await peer.ask('HELLO', '3')).toMatch(/^%7\r\n\$6\r\nserver\r\n/);

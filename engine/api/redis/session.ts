@@ -110,7 +110,6 @@ export class Session
   settled(exchange: Exchange, reply: Buffer): void {
     if (this.over) {
       exchange.reply = reply;
-      this.#measure(exchange, reply);
       this.#publishReady();
       return;
     }
@@ -173,9 +172,6 @@ export class Session
 
   override onClose(reason: CloseReason): void {
     this.#orphans = [...this.exchanges];
-    // Those under way are measured when they end.
-    for (const exchange of this.exchanges)
-      if (exchange.reply !== undefined) this.#measure(exchange, exchange.reply);
     super.onClose(reason);
   }
 
@@ -411,27 +407,23 @@ export class Session
 
   /** Moves the replies that are next in order to `#ready`. A command counts as answered at this point. */
   #gather(): void {
+    const { observer, io } = this.#dependencies.parts;
     let count = 0;
     for (const exchange of this.exchanges) {
-      const { reply } = exchange;
+      const { reply, failure, purpose, startUs, payloadBytes } = exchange;
       if (reply === undefined) break;
       this.#ready.push(reply);
       count += 1;
-      this.#measure(exchange, reply);
+      if (purpose !== undefined) {
+        const latencyUs = io.clock.nowUs() - startUs;
+        observer.answered(latencyUs, 'redis', operationOf(exchange.command, purpose), exchange.times);
+      }
+      if (payloadBytes !== undefined) observer.payload(payloadBytes);
+      if (reply[0] !== minus) continue;
+      observeError(observer, failure ?? failureOf(reply.toString('latin1', 1), false), purpose ?? 'write');
     }
     this.exchanges.splice(0, count);
     this.#publishedCount = Math.max(0, this.#publishedCount - count);
-  }
-
-  /** Counts a command as answered, or as ended if its client has gone. */
-  #measure({ command, failure, purpose, startUs, payloadBytes, times }: Exchange, reply: Buffer): void {
-    const { observer, io } = this.#dependencies.parts;
-    if (purpose !== undefined) {
-      observer.answered(io.clock.nowUs() - startUs, 'redis', operationOf(command, purpose), times);
-    }
-    if (payloadBytes !== undefined) observer.payload(payloadBytes);
-    if (reply[0] !== minus) return;
-    observeError(observer, failure ?? failureOf(reply.toString('latin1', 1), false), purpose ?? 'write');
   }
 }
 
