@@ -30,12 +30,18 @@ const options: Partial<Options> & { readonly wait: false } = {
 /** Opening brackets and block keywords within each other; the parser's and the compiler's recursion is bounded by it. */
 const nestingMax = 200;
 
+function nestsTooDeeply(): CompileError {
+  return new CompileError('user_script: the script nests too deeply');
+}
+
 /** Parses a script of bytes (latin1). Throws `CompileError`. */
 export function parseScript(text: string): ParsedScript {
-  refuseNesting(text);
   try {
+    refuseNesting(text);
     return { text, chunk: luaparse.parse(text, options) };
   } catch (error) {
+    // What the count of `refuseNesting` misses ends where the parser has no stack left.
+    if (error instanceof RangeError) throw nestsTooDeeply();
     if (!(error instanceof SyntaxError)) throw error;
     const line = 'line' in error ? Number(error.line) : 1;
     throw new CompileError(`user_script:${line}: ${error.message.replace(/^\[\d+:\d+\] /, '')}`);
@@ -45,8 +51,8 @@ export function parseScript(text: string): ParsedScript {
 /** What nests, and the texts and comments that hide it. One that does not end extends to the end of its line, or of all. */
 const nesting = new RegExp(
   [
-    /--\[(=*)\[[^]*?(?:\]\1\]|$)|--[^\n]*|\[(=*)\[[^]*?(?:\]\2\]|$)/,
-    /"(?:\\[^]|[^"\\\n])*"?|'(?:\\[^]|[^'\\\n])*'?/,
+    /--\[(=*)\[[^]*?(?:\]\1\]|$)|--[^\n\r]*|\[(=*)\[[^]*?(?:\]\2\]|$)/,
+    /"(?:\\(?:\r\n|\n\r|[^])|[^"\\\n\r])*"?|'(?:\\(?:\r\n|\n\r|[^])|[^'\\\n\r])*'?/,
     /[([{}\])]|\b(?:do|then|elseif|function|repeat|end|until|not)\b|\.\.|\^|-|#|[;\n]/,
   ]
     .map(({ source }) => source)
@@ -67,8 +73,7 @@ function refuseNesting(text: string): void {
       depth = Math.max(0, depth - 1);
     // Operators that nest to the right: a chain of them is as deep as it is long.
     operators = ';\n'.includes(token) ? 0 : operators + 1;
-    if (depth > nestingMax || operators > nestingMax * 10)
-      throw new CompileError('user_script: the script nests too deeply');
+    if (depth > nestingMax || operators > nestingMax * 10) throw nestsTooDeeply();
   }
 }
 
@@ -93,5 +98,5 @@ export function lineOf({
  */
 export function isWrapped({ text }: ParsedScript, expression: Expression, from: number): boolean {
   const gap = text.slice(from, rangeOf(expression)[0]);
-  return gap.replaceAll(/--\[(=*)\[.*?\]\1\]|--[^\n]*/gs, '').includes('(');
+  return gap.replaceAll(/--\[(=*)\[.*?\]\1\]|--[^\n\r]*/gs, '').includes('(');
 }

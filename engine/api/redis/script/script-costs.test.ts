@@ -66,6 +66,16 @@ test.each([
   ['tonumber', endless('tonumber(s, 16)'), tooLarge],
   ['equality', `${long}local r = string.rep('a', 200000) while true do local e = s == r end`, tooLong],
   ['order', `${long}local r = string.rep('a', 200000) while true do local e = s < r end`, tooLong],
+  [
+    'next after a long key',
+    `${long}local t = {[s] = 1} s = string.rep('a', 200000) for i = 1, 500 do next(t, s) end return 1`,
+    tooLong,
+  ],
+  [
+    'string.find where a long text nearly stands everywhere',
+    `${long}return string.find(s, s:sub(1, 300) .. 'b', 1, true)`,
+    tooLong,
+  ],
   ['a long key of a table', `${long}local t = {} while true do t[s] = 1 end`, tooLong],
   [
     'next over removed entries',
@@ -87,7 +97,6 @@ test.each([
 test.each([
   ['bitcount', "redis.call('bitcount', KEYS[1])"],
   ['lcs', "redis.call('lcs', KEYS[1], KEYS[1])"],
-  ['getrange', "redis.call('getrange', KEYS[1], 0, 0)"],
 ])('a command on a long value costs steps by its bytes: %s', async (_, command) => {
   const redis = await TestingRedis.start();
   const peer = redis.join();
@@ -95,6 +104,49 @@ test.each([
   const count = command.includes('lcs') ? 20 : 900;
   const script = `for i = 1, ${count} do ${command} end return 1`;
   expect(await peer.ask('EVAL', script, '1', 'k')).toMatch(tooLong);
+});
+
+test.each([
+  ['getrange', "redis.call('getrange', KEYS[1], 0, 0)"],
+  ['substr', "redis.call('substr', KEYS[1], -1, -1)"],
+  ['getbit', "redis.call('getbit', KEYS[1], 70)"],
+  ['strlen', "redis.call('strlen', KEYS[1])"],
+  ['persist', "redis.call('persist', KEYS[1])"],
+  ['object', "redis.call('object', 'refcount', KEYS[1])"],
+  ['exists', "redis.call('exists', KEYS[1])"],
+])('a command that takes the same time for every value costs the same steps: %s', async (_, command) => {
+  const redis = await TestingRedis.start();
+  const peer = redis.join();
+  await peer.ask('SET', 'k', 'x'.repeat(9000));
+  const script = `for i = 1, 800 do ${command} end return 1`;
+  expect(await peer.ask('EVAL', script, '1', 'k')).toBe(':1\r\n');
+});
+
+// The place of a text of 306 bytes, which is longer than what the engine finds in linear time.
+const [dashes, needle] = ["local s = string.rep('-', 200000) ", "string.rep('ab', 153)"];
+test.each([
+  ['absent', `${dashes}return string.find(s, ${needle}, 1, true)`, '$-1\r\n'],
+  ['at the end', `${dashes}return string.find(s .. ${needle}, ${needle})`, ':200001\r\n'],
+  ['at the start', `return {string.find(${needle} .. '-', ${needle}, 1, true)}`, '*2\r\n:1\r\n:306\r\n'],
+  [
+    'behind one that differs late',
+    `local w = ${needle} return string.find('-' .. w:sub(1, 305) .. '-' .. w, w)`,
+    ':308\r\n',
+  ],
+  [
+    'overlapping one that differs late',
+    `return string.find(string.rep('a', 350) .. 'b', string.rep('a', 305) .. 'b')`,
+    ':46\r\n',
+  ],
+  ['cut off by the end', `return string.find('-' .. ${needle}:sub(1, 305), ${needle})`, '$-1\r\n'],
+  ['longer than the rest', `${dashes}for i = 1, 1000 do string.find(s, s, 2, true) end return 1`, ':1\r\n'],
+  [
+    'near the end, often',
+    `${dashes}for i = 1, 1000 do string.find(s, 'b', 199990, true) end return 1`,
+    ':1\r\n',
+  ],
+])('string.find counts what it looks at: a text that is %s', async (_, script, reply) => {
+  expect(await answerOf(script)).toBe(reply);
 });
 
 test('string.byte returns at most as many values as unpack', async () => {

@@ -1,7 +1,10 @@
 /** Tests of scripts in a client's conversation: bounds, atomicity, keys. `words.test.ts` compares with redis-server. */
-import { expect, test } from 'vitest';
+import luaparse from 'luaparse';
+import { expect, test, vi } from 'vitest';
 import { TestLog } from '../../testing/test-io.fixture.ts';
 import { TestingRedis } from '../redis.fixture.ts';
+import { present } from '../../../base/assert.ts';
+import { CompileError, parseScript } from './parse.ts';
 import { Scripts } from './scripts.ts';
 
 const bounded = (script: string) => ({
@@ -120,6 +123,56 @@ test('only what nests counts as nesting', async () => {
   expect(await peer.ask('EVAL', branches, '0', '250')).toBe(':250\r\n');
   const told = `${'-- do this, then the function (\n'.repeat(150)}--[[ ${'do '.repeat(300)}]] return #'${'('.repeat(300)}'`;
   expect(await peer.ask('EVAL', told, '0')).toBe(':300\r\n');
+});
+
+const brackets = '('.repeat(5000);
+
+test.each([
+  ['a comment that ends at CR', `--\r${brackets}`],
+  ['an escaped CR LF in a text', `local s = "\\\r\n" ${brackets} "`],
+  ['an escaped LF CR in a text', `local s = '\\\n\r' ${brackets} '`],
+  ['a text that CR ends', `local s = "\r${brackets} "`],
+  ['a chain of operators over lines', `return ${'a..\n'.repeat(30_000)}a`],
+])('nesting that is hidden by %s is refused', (_, script) => {
+  expect(() => parseScript(script)).toThrow(CompileError);
+  expect(() => parseScript(script)).toThrow(/nests too deeply$/);
+});
+
+test('a script that exhausts the stack of the parser does not disturb its group', async () => {
+  const redis = await TestingRedis.start();
+  const peer = redis.join();
+  const parse = vi.spyOn(luaparse, 'parse').mockImplementationOnce(() => {
+    throw new RangeError('Maximum call stack size exceeded');
+  });
+  await peer.send('MULTI\r\nSET a 1\r\n');
+  await peer.ask('EVAL', 'return 1', '0');
+  await peer.ask('GET', 'a');
+  expect(await peer.ask('EXEC')).toMatch(/^\*3\r\n\+OK\r\n-ERR .*nests too deeply\r\n\$1\r\n1\r\n$/);
+  parse.mockRestore();
+});
+
+test('a comment that ends at CR hides no parenthesis behind it', async () => {
+  expect(
+    await (
+      await TestingRedis.start()
+    )
+      .join()
+      .ask('EVAL', "return select('#', --\r(string.find('a', 'a')))", '0'),
+  ).toBe(':1\r\n');
+});
+
+test('SCRIPT LOAD of a known script does not parse it again, and counts as its use', () => {
+  const scripts = new Scripts(new TestLog());
+  const texts = Array.from({ length: 11 }, (_, at) =>
+    Buffer.from(`return ${at} --${'x'.repeat(100 * 1024)}`),
+  );
+  const [first, second] = texts.slice(0, 10).map((text) => scripts.load(text));
+  const parse = vi.spyOn(luaparse, 'parse');
+  expect(scripts.load(present(texts[0], 'a text'))).toBe(first);
+  expect(parse).not.toHaveBeenCalled();
+  parse.mockRestore();
+  scripts.load(present(texts[10], 'a text'));
+  expect([first, second].map((hash) => scripts.has(hash ?? ''))).toEqual([true, false]);
 });
 
 test('a script has a bounded length, and the cache a bounded number of bytes', () => {

@@ -48,7 +48,7 @@ export class Scripts implements ScriptRunner {
 
   load(text: Buffer): string {
     const hash = hashOf(text);
-    this.#parse(hash, text);
+    if (this.#cache.use(hash) === undefined) this.#parse(hash, text);
     return hash;
   }
 
@@ -167,8 +167,19 @@ function callCommand(
   }
 }
 
+/**
+ * Commands that take the same time whatever the length of their keys' values: they hand on an entry as it is, or look at
+ * one place. The bytes of a reply count when it becomes a value of the script.
+ */
+const lengthless: ReadonlySet<string> = new Set(
+  'strlen getbit getrange substr object expire pexpire expireat pexpireat persist rename renamenx copy'.split(
+    ' ',
+  ),
+);
+
 /** The steps of a command that looks at the bytes of its keys' values. */
 function stepsOf(command: Command, request: readonly Buffer[], keys: WorkingSet): number {
+  if (lengthless.has(command.name)) return 0;
   const lengths = [...keysOf(command, request)].map((key) => keys.get(key)?.value.length ?? 0);
   const [left = 0, right = 0] = lengths;
   // The table of LCS has a cell for each pair of bytes.

@@ -15,10 +15,26 @@ import { LibraryError, LuaTable, formatShortest, isTrue, textOf, typeOf } from '
 /** Texts of up to this length are found in time proportional to that of the text that is searched. */
 const shortChars = 250;
 
-/** The steps of a search. For a long text it may take time in proportion to the product of both lengths. */
-function searchSteps(text: string, wanted: string): number {
-  if (wanted.length <= shortChars) return 1 + (text.length >>> 3);
-  return 1 + Math.floor((text.length * wanted.length) / 64);
+/**
+ * The first place of `wanted` in `text` at `from` or behind it; -1 if there is none. The characters that it looks at
+ * count as steps. The engine's own search takes, for a long text, up to the product of both lengths: so it looks for a
+ * short beginning only, and the rest is compared wherever that is found.
+ */
+function placeOf(meter: Meter, text: string, wanted: string, from: number): number {
+  const beginning = wanted.slice(0, shortChars);
+  const places = text.slice(0, Math.max(0, text.length - wanted.length + beginning.length));
+  for (let start = from; start + wanted.length <= text.length;) {
+    const at = places.indexOf(beginning, start);
+    const end = at < 0 ? places.length : at + beginning.length;
+    meter.step((end - start) >>> 3);
+    if (at < 0) return -1;
+    let same = beginning.length;
+    while (same < wanted.length && wanted.charCodeAt(same) === text.charCodeAt(at + same)) same += 1;
+    meter.step(1 + ((same - beginning.length) >>> 3));
+    if (same === wanted.length) return at;
+    start = at + 1;
+  }
+  return -1;
 }
 
 const specials = /[\^$*+?.([%-]/;
@@ -95,10 +111,10 @@ class StringLibrary {
     const start = args.integer(3, 1);
     const from = Math.max(0, start < 0 ? text.length + start : start - 1);
     if (from > text.length) return [undefined];
-    this.#meter.step(pattern.length >>> 5);
-    if (wantsPlace && (isTrue(args.any(4)) || !specials.test(pattern))) {
-      this.#meter.step(searchSteps(text, pattern));
-      const at = text.indexOf(pattern, from);
+    const isPlain = wantsPlace && isTrue(args.any(4));
+    if (!isPlain) this.#meter.step(pattern.length >>> 5);
+    if (isPlain || (wantsPlace && !specials.test(pattern))) {
+      const at = placeOf(this.#meter, text, pattern, from);
       return at < 0 ? [undefined] : [at + 1, at + pattern.length];
     }
     const match = findPattern(this.#meter, text, pattern, from);

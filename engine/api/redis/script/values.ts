@@ -162,7 +162,7 @@ export class LuaTable {
   /** The entry after `key` in the table's order; the first one after nil. Undefined at the end. */
   next(key: LuaValue): readonly [LuaValue, LuaValue] | undefined {
     let slotAt = 0;
-    const known = key === undefined ? undefined : this.#index.get(key);
+    const known = key === undefined ? undefined : this.#indexOf(key);
     if (known !== undefined) slotAt = known + 1;
     else {
       if (key !== undefined && typeof key !== 'number') throw new LibraryError("invalid key to 'next'");
