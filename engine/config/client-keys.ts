@@ -71,7 +71,7 @@ export const clientKeys = {
     kind: wholeNumber(1024 ** 2, 64 * 1024 ** 3, 'bytes'),
     fallback: 256 * 1024 ** 2,
     trial: [4 * 1024 ** 2, 256 * 1024 ** 2],
-    help: 'Bytes that requests being received, commands between MULTI and EXEC, and values under WATCH may hold, of all clients and listeners together; what goes beyond is refused. A quarter is kept for requests of 64 KiB at most; one larger request is always received.',
+    help: 'Bytes that requests being received may hold, of all clients and listeners together; what goes beyond is refused. A quarter is kept for requests of 64 KiB at most; one larger request is always received. Commands between MULTI and EXEC and values under WATCH may hold a quarter as much again.',
   },
   clientWaitMsMax: {
     kind: wholeNumber(0, 60_000, 'ms'),

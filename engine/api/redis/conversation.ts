@@ -79,7 +79,7 @@ export class Conversation {
   constructor(dependencies: SessionDependencies, state: ConnectionState, subscriber: Subscriber) {
     this.#dependencies = dependencies;
     this.state = state;
-    this.#memory = new TransactionMemory(dependencies.parts.requests);
+    this.#memory = new TransactionMemory(dependencies.parts.requests.waiting);
     this.subscriptions = new OwnSubscriptions(dependencies.publications.subscriptions, subscriber);
   }
 

@@ -23,7 +23,7 @@ export interface RedisDependencies {
   readonly observer: ClientObserver;
   readonly gate: Gate;
   /** Budget of the requests of all clients that are being received. */
-  readonly requests: BodyBudget;
+  readonly requests: BodyBudget & { readonly waiting: BodyBudget };
   /** Counts a received command. */
   readonly count: (field: RedisField) => void;
   readonly terms: ReplicaTerms;

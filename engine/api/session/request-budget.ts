@@ -1,11 +1,13 @@
 /**
- * Bounds the bytes of incomplete requests that this node holds for all clients together, and of what a Redis connection
- * holds between its commands (`redis/transaction-memory.ts`). A session's own limits bound one connection. Without a common bound, slow uploads could take as many times the largest value as there are
- * connections.
+ * Bounds the bytes of incomplete requests that this node holds for all clients together. A session's own limits bound one
+ * connection. Without a common bound, slow uploads could take as many times the largest value as there are connections.
  *
  * A quarter is reserved for small requests, so that they proceed while large uploads are stuck. One large request is
  * always received, however little is left, so the largest accepted value can be sent. A request beyond the bound is
  * refused and does not wait: requests that wait for each other's bytes would all wait until their deadlines.
+ *
+ * What connections hold between their requests (`redis/transaction-memory.ts`) has a part of its own, a quarter as much
+ * again: a client may hold it for as long as it likes, and must not keep others from sending requests.
  */
 import { LockstepError } from '../../base/errors.ts';
 import type { BodyBudget } from '../../io/http.ts';
@@ -17,6 +19,8 @@ export const smallRequestBytes = 64 * 1024;
 
 /** The budget of one node; all client listeners share it. */
 export class RequestBudget implements BodyBudget {
+  /** The part for what connections hold between their requests. */
+  readonly waiting: BodyBudget & { readonly heldBytes: number };
   readonly #bytesMax: number;
   /** Bytes held now by small requests; below, those of large ones. */
   #smallBytes = 0;
@@ -25,6 +29,7 @@ export class RequestBudget implements BodyBudget {
 
   constructor(bytesMax: number) {
     this.#bytesMax = bytesMax;
+    this.waiting = new WaitingBudget(bytesMax, () => (this.#refused += 1));
   }
 
   /** Bytes held now, small and large requests together. */
@@ -51,7 +56,7 @@ export class RequestBudget implements BodyBudget {
     this.#refused += 1;
     return new LockstepError(
       'Overloaded',
-      `requests of all clients that are being received, or wait for EXEC, hold ${this.heldBytes} bytes, and this one is too much (allowed: ${this.#bytesMax} bytes, client_request_bytes_max); try again later`,
+      `requests of all clients that are being received hold ${this.heldBytes} bytes, and this one is too much (allowed: ${this.#bytesMax} bytes, client_request_bytes_max); try again later`,
     );
   }
 
@@ -60,7 +65,7 @@ export class RequestBudget implements BodyBudget {
     return [
       counterOf(
         'svc_client_requests_refused_total',
-        'Requests refused while they were received, because those of all clients held as much as they may.',
+        'Requests refused because those of all clients that are received, or wait for EXEC, or what is under WATCH, held as much as they may.',
         () => this.#refused,
       ),
     ];
@@ -77,6 +82,46 @@ export class RequestBudget implements BodyBudget {
   #add(size: number, bytes: number): void {
     if (isLarge(size)) this.#largeBytes += bytes;
     else this.#smallBytes += bytes;
+  }
+}
+
+/** What connections hold between their requests: a quarter of the budget, or one connection alone. */
+class WaitingBudget implements BodyBudget {
+  readonly #bytesMax: number;
+  readonly #refused: () => void;
+  #bytes = 0;
+
+  /** `bytesMax`: of the whole budget. `refused`: counts a refusal. */
+  constructor(bytesMax: number, refused: () => void) {
+    this.#bytesMax = bytesMax;
+    this.#refused = refused;
+  }
+
+  get heldBytes(): number {
+    return this.#bytes;
+  }
+
+  hasRoomFor(bytes: number): boolean {
+    return this.#fits(0, bytes);
+  }
+
+  resize(held: number, wanted: number): boolean {
+    if (wanted > held && !this.#fits(held, wanted)) return false;
+    this.#bytes += wanted - held;
+    return true;
+  }
+
+  refuse(): LockstepError {
+    this.#refused();
+    return new LockstepError(
+      'Overloaded',
+      `what waits for EXEC, or is under WATCH, for all clients takes ${this.#bytes} bytes, and this is too much (allowed: a quarter of ${this.#bytesMax} bytes, client_request_bytes_max); try again later`,
+    );
+  }
+
+  #fits(held: number, wanted: number): boolean {
+    const others = this.#bytes - held;
+    return others === 0 || others + wanted <= this.#bytesMax / 4;
   }
 }
 
