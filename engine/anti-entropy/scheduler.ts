@@ -154,10 +154,15 @@ export class Scheduler {
     await this.#turn.catch(() => undefined);
   }
 
-  /** Requests a full sweep, now or after the present exchange. False if one is pending or under way already. */
+  /**
+   * Requests a full sweep, now or after the present exchange, also while one rests that failed. False if one is pending
+   * or under way already.
+   */
   sweep(): boolean {
-    if (this.sweeping) return false;
+    const isResting = this.#sweepWanted && !this.#isSweepDue();
+    if (this.sweeping && !isResting) return false;
     this.#sweepWanted = true;
+    this.#sweepRestsUntilUs = 0;
     if (!this.#busy && !this.#stopped) this.#arm(0);
     return true;
   }

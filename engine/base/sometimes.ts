@@ -135,6 +135,8 @@ export const rareBranches = {
   'transaction.earlier-incarnation-refused':
     'a one-phase request was made for an earlier incarnation of its primary',
   'transaction.forget-postponed': 'a branch stays because other nodes lack its idempotency key',
+  'transaction.late-abort-fenced':
+    'an attempt aborts after its client has heard in doubt, and its idempotency key is fenced',
   'transaction.lock-conflict': 'a key of a prepare request is locked by another transaction',
   'transaction.orphan': 'a branch learns that its coordinator lost the transaction',
   'transaction.orphans-let-go': 'applied branches of a coordinator that is not a member are released',

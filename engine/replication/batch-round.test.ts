@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 
+import { present } from '../base/assert.ts';
 import type { NodeId, Token } from '../base/ids.ts';
 import type { Member } from '../cluster/ring/ring.ts';
 import { Ring } from '../cluster/ring/ring.ts';
@@ -24,11 +25,11 @@ class Harness {
   readonly round: BatchRound;
   readonly #answers = new Map<NodeId, (isWritten: boolean) => void>();
 
-  constructor() {
+  constructor(members: readonly Member[] = [n1, n2, n3], tokens: readonly [number, number] = [7, 7]) {
     const parts = roundPartsOf(
       {
         self: n1,
-        ring: new Ring([n1, n2, n3]),
+        ring: new Ring(members),
         store: new SlowStore(),
         plane: {
           request: (peer, _request, _timeoutUs, onReply) => {
@@ -39,9 +40,9 @@ class Harness {
           },
         },
       },
-      { pending: () => this.pending },
+      { pending: (token) => (token === tokens[1] ? this.pending : []) },
     );
-    const places = ['a', 'b'].map((name) => ({ key: keyOf(name), token: 7 as Token }));
+    const places = ['a', 'b'].map((name, index) => ({ key: keyOf(name), token: tokens[index] as Token }));
     const level = { level: 'DC_QUORUM', coordinator: n1.node, clientId: '' } as const;
     this.round = new BatchRound(parts, places, [Buffer.from('a'), Buffer.from('b')], level);
     this.round.whenMet((met) => this.met.push(met));
@@ -54,6 +55,11 @@ class Harness {
 
   answer({ node }: Member, isWritten = true): void {
     this.#answers.get(node)?.(isWritten);
+  }
+
+  /** How the member would answer the last request that it got so far, even after a later one. */
+  answerOf({ node }: Member): (isWritten: boolean) => void {
+    return present(this.#answers.get(node), 'a request to the member');
   }
 }
 
@@ -99,5 +105,32 @@ test('without a new owner the level is met as soon as enough replicas have the b
   const harness = new Harness();
   harness.answer(n2);
   harness.round.durableHere();
+  expect(harness.met).toEqual([true]);
+});
+
+test('an answer counts for the keys that it is about: a replica of one key may begin to take over the other', () => {
+  const n5: Member = { node: 'n5' as NodeId, datacenter: 'dc1', rack: 'r1', tokens: [5000 as Token] };
+  const members = [n1, n2, n3, n5];
+  const tokens = [900, 4000] as const;
+  const placed = tokens.map((token) =>
+    new Ring(members)
+      .placement(token as Token)
+      .map(({ node }) => node)
+      .toSorted(),
+  );
+  expect(placed).toEqual([
+    ['n1', 'n2', 'n3'],
+    ['n1', 'n3', 'n5'],
+  ]);
+  const harness = new Harness(members, tokens);
+  const first = harness.answerOf(n2);
+  harness.pending = [n2];
+  harness.round.durableHere();
+  const second = harness.answerOf(n2);
+  first(true);
+  harness.answer(n5);
+  // n2 holds the first key; whether it has the second one is open.
+  expect(harness.met).toEqual([]);
+  second(true);
   expect(harness.met).toEqual([true]);
 });

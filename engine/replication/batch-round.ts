@@ -61,6 +61,7 @@ interface Vote {
 interface Share {
   readonly member: Member;
   readonly indexes: number[];
+  isAnswered: boolean;
 }
 
 /** One batch on its way to the other replicas. */
@@ -235,10 +236,14 @@ export class BatchRound {
   }
 
   #heard(share: Share, success: boolean): void {
-    if (success) this.#holders.add(share.member.node);
+    const { member, indexes } = share;
+    share.isAnswered = true;
+    if (success) this.#holders.add(member.node);
     else this.#hint(share);
-    this.#nextPrimaries?.delete(share.member.node);
-    this.#answer(share.member, success);
+    // A member that has begun to take over another key of the batch has a second share.
+    if (this.#shares.every((one) => one.member.node !== member.node || one.isAnswered))
+      this.#nextPrimaries?.delete(member.node);
+    this.#answer(member, success, indexes);
     this.#silent -= 1;
     if (this.#silent === 0) this.#spread?.resolve();
   }
@@ -250,8 +255,10 @@ export class BatchRound {
     }
   }
 
-  #answer(member: Member, success: boolean): void {
+  /** `indexes`: the objects that the member has answered for; undefined: all of the batch. */
+  #answer(member: Member, success: boolean, indexes?: readonly number[]): void {
     for (const vote of this.#votes) {
+      if (indexes !== undefined && !vote.group.indexes.some((index) => indexes.includes(index))) continue;
       const target = vote.plan?.targets.findIndex((one) => one.member.node === member.node) ?? -1;
       if (target < 0) continue;
       const verdict = vote.tally?.answer(target, success);
@@ -409,7 +416,7 @@ function sharesOf(
 
 function enter(shares: Share[], member: Member, indexes: readonly number[]): void {
   const known = shares.find((share) => share.member.node === member.node);
-  if (known === undefined) shares.push({ member, indexes: [...indexes] });
+  if (known === undefined) shares.push({ member, indexes: [...indexes], isAnswered: false });
   else known.indexes.push(...indexes);
 }
 

@@ -42,6 +42,8 @@ export class RunningClocks {
       this.#since.delete(host);
       this.#pausedUs.set(host, (this.#pausedUs.get(host) ?? 0) + paused);
     });
+    for (const end of ['host.crashed', 'host.stopped'])
+      world.trace.on(end, ({ host }) => this.#since.delete(host));
   }
 
   of(host: string): MeasuredClock {

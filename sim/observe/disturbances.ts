@@ -1,8 +1,8 @@
 /**
  * Tells whether anything has disturbed a run so far. Until then, metrics that count failures must be exactly 0
  * (`metrics-reconcile`). Disturbances are injected faults, ended incarnations, impatient clients, operators who set
- * nodes to STANDBY (`node-standby`) or take backups (writes wait meanwhile), the node's own leave, paces of packets, requests
- * in a hurry, and queues so short that the plan's load may fill them.
+ * nodes to STANDBY (`node-standby`) or take backups (writes wait meanwhile), the node's own leave, paces of packets,
+ * requests in a hurry, and queues so short that the plan's load may fill them.
  */
 import type { FaultKind } from '../faults/fault-table.ts';
 import { briefRequests } from '../plan/brief-requests.ts';

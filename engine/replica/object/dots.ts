@@ -23,7 +23,10 @@ import { BytesError, runBytes, varintBytes } from '../../base/bytes.ts';
 import type { ByteString } from '../../base/ids.ts';
 import type { NameTable } from '../../base/name-table.ts';
 
-/** One incarnation of one node: `name.epoch`, or `name.epoch+n` for a key with a fresh actor. */
+/**
+ * One incarnation of one node: `name.epoch`, `name.epoch+n` for a key with a fresh actor, or either with `~` for writes to
+ * a key that a voting transaction holds.
+ */
 export type Actor = ByteString & { readonly actor: true };
 
 /** One write: the actor that coordinated it and its counter. */

@@ -88,9 +88,7 @@ export class Coordinator {
     this.memory = new LogHorizon(context.log, context.lives, xids.life);
     this.remembered = new CompletedTransactions(context, xids.prefix);
     this.fences = new Fences(context, (request) => names.answer(request), this.remembered);
-    this.singles = new SingleCommits(context, branches, this.remembered, (attempt, told, timeoutUs) =>
-      this.fences.conclude(attempt, told, timeoutUs),
-    );
+    this.singles = new SingleCommits(context, branches, this.remembered, this.fences);
     this.#unrecorded = unrecorded;
   }
 

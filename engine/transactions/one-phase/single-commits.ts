@@ -18,7 +18,7 @@ import type { Asker, NoAnswer, TransactionContext } from '../context.ts';
 import { askNode } from '../context.ts';
 import type { TransactionOutcome } from '../formats/outcomes.ts';
 import { saidBy } from '../formats/outcomes.ts';
-import type { Aborted, NamedAttempt } from '../idempotency/fence.ts';
+import type { Fences, NamedAttempt } from '../idempotency/fence.ts';
 import { attemptOf } from '../idempotency/fence.ts';
 import type { Ended, Voted } from '../formats/prepare-request.ts';
 import { TimelyOutcome } from './timely-outcome.ts';
@@ -47,15 +47,6 @@ export interface SingleContext extends Asker, Pick<TransactionContext, 'io' | 'l
   readonly parts: Asker['parts'] & Pick<RoundDependencies, 'self' | 'settings'>;
 }
 
-/**
- * Fences the idempotency key of an aborted attempt (`Fences.conclude`): resolves with the final outcome, or in doubt.
- */
-export type Conclude = (
-  attempt: NamedAttempt,
-  told: Aborted,
-  timeoutUs: number,
-) => Promise<TransactionOutcome>;
-
 type Outcomes = Pick<CompletedTransactions, 'keepAs' | 'keepUnknown' | 'release' | 'repeated'>;
 
 /** The one-primary transactions that this node coordinates. */
@@ -63,7 +54,7 @@ export class SingleCommits {
   readonly #context: SingleContext;
   readonly #branches: Pick<Branches, 'commitAlone' | 'answerNow'>;
   readonly #remembered: Outcomes;
-  readonly #conclude: Conclude;
+  readonly #fences: Pick<Fences, 'conclude' | 'settle'>;
   /** Transactions whose reply was lost. */
   readonly #lost = new Map<Xid, Lost>();
   /** Transactions whose reply from another node may still come. */
@@ -74,9 +65,9 @@ export class SingleCommits {
     context: SingleContext,
     branches: Pick<Branches, 'commitAlone' | 'answerNow'>,
     remembered: Outcomes,
-    conclude: Conclude,
+    fences: Pick<Fences, 'conclude' | 'settle'>,
   ) {
-    this.#conclude = conclude;
+    this.#fences = fences;
     this.#context = context;
     this.#branches = branches;
     this.#remembered = remembered;
@@ -123,7 +114,13 @@ export class SingleCommits {
     );
     io.spawn('xa.single.here', async () => {
       const ended = await this.#branches.commitAlone(xid, order, false);
-      timely.end(xid, this.#outcomeOf(xid, node, order.operations.length, ended) ?? { kind: 'inDoubt', xid });
+      const outcome = this.#outcomeOf(xid, node, order.operations.length, ended);
+      const attempt = attemptOf([order]);
+      if (timely.isLate && outcome?.kind === 'aborted' && outcome.xid === xid && attempt !== undefined) {
+        // Its client may have tried again: only a fence makes the abort final.
+        sometimes('transaction.late-abort-fenced');
+        timely.end(xid, await this.#fences.settle(attempt, outcome, parts.settings.timeoutMs * 1000));
+      } else timely.end(xid, outcome ?? { kind: 'inDoubt', xid });
     });
     return timely.told;
   }
@@ -219,7 +216,7 @@ export class SingleCommits {
     const { attempt } = lost;
     if (outcome.kind !== 'aborted' || attempt === undefined) return outcome;
     const timeoutUs = this.#context.parts.settings.timeoutMs * 1000;
-    const final = await this.#conclude(attempt, outcome, timeoutUs);
+    const final = await this.#fences.conclude(attempt, outcome, timeoutUs);
     return final.kind === 'inDoubt' ? undefined : final;
   }
 

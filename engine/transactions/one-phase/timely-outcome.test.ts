@@ -18,7 +18,10 @@ function harness(isDurable: boolean) {
     },
   };
   const kept: TransactionOutcome[] = [];
-  const remembered = { keepAs: (_: string, outcome: TransactionOutcome) => void kept.push(outcome) };
+  const remembered = {
+    keepAs: (_: string, outcome: TransactionOutcome) => void kept.push(outcome),
+    keepUnknown: (one: Xid) => void kept.push({ kind: 'inDoubt', xid: one }),
+  };
   const timely = new TimelyOutcome(clock as Clock, xid, 100_000, remembered, () => {
     if (isDurable) timely.end(xid, committed);
     return isDurable;
@@ -45,7 +48,8 @@ describe('the outcome of a transaction that its coordinator carries out itself',
     const { timely, kept, expire } = harness(false);
     expire();
     expect(await timely.told).toEqual({ kind: 'inDoubt', xid });
+    expect([timely.isLate, kept]).toEqual([true, [{ kind: 'inDoubt', xid }]]);
     timely.end(xid, committed);
-    expect(kept).toEqual([committed]);
+    expect(kept.at(-1)).toEqual(committed);
   });
 });

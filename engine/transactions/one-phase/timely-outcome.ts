@@ -1,7 +1,7 @@
 /**
  * The outcome of a transaction that this node carries out itself, within the client's time. If the time ends while other
  * replicas are still to answer, the transaction is committed and its branch pending. If it ends before the write is
- * durable here, the client hears in doubt, and a later question finds the outcome.
+ * durable here, the client hears in doubt; a question finds the outcome once the transaction has ended.
  */
 import { Deferred } from '../../base/deferred.ts';
 import { sometimes } from '../../base/sometimes.ts';
@@ -10,10 +10,12 @@ import type { CompletedTransactions } from '../coordinator/completed-transaction
 import type { TransactionOutcome } from '../formats/outcomes.ts';
 import type { Xid } from '../formats/xid.ts';
 
+type Remembered = Pick<CompletedTransactions, 'keepAs' | 'keepUnknown'>;
+
 /** Waits for one outcome, and no longer than the client does. */
 export class TimelyOutcome {
   readonly #told = new Deferred<TransactionOutcome>();
-  readonly #remembered: Pick<CompletedTransactions, 'keepAs'>;
+  readonly #remembered: Remembered;
   readonly #timer: Timer;
   #isLate = false;
 
@@ -21,13 +23,7 @@ export class TimelyOutcome {
    * `timeoutUs` in microseconds. `answerNow` makes a write that is durable here conclude without the replicas that have
    * not answered; it returns false if the write is not durable yet.
    */
-  constructor(
-    clock: Clock,
-    xid: Xid,
-    timeoutUs: number,
-    remembered: Pick<CompletedTransactions, 'keepAs'>,
-    answerNow: () => boolean,
-  ) {
+  constructor(clock: Clock, xid: Xid, timeoutUs: number, remembered: Remembered, answerNow: () => boolean) {
     this.#remembered = remembered;
     this.#timer = clock.after(timeoutUs, () => {
       if (answerNow()) {
@@ -36,6 +32,7 @@ export class TimelyOutcome {
       }
       sometimes('transaction.answered-before-its-write');
       this.#isLate = true;
+      remembered.keepUnknown(xid);
       this.#told.resolve({ kind: 'inDoubt', xid });
     });
   }
@@ -43,6 +40,11 @@ export class TimelyOutcome {
   /** What the client hears. */
   get told(): Promise<TransactionOutcome> {
     return this.#told.promise;
+  }
+
+  /** The client has heard in doubt. */
+  get isLate(): boolean {
+    return this.#isLate;
   }
 
   /** The transaction of this id has ended. */

@@ -167,13 +167,14 @@ export class UnrecordedWrites {
 
   /**
    * Writes it and resolves with its outcome, in `timeoutUs` microseconds at most; `remembered` keeps an outcome that
-   * comes later. `span`: the dispatch, if the client's request is traced. */
+   * comes later. `span`: the dispatch, if the client's request is traced.
+   */
   run(
     xid: Xid,
     own: LocalPut | LocalBatch,
     level: ConsistencyLevel,
     timeoutUs: number,
-    remembered: Pick<CompletedTransactions, 'keepAs'>,
+    remembered: Pick<CompletedTransactions, 'keepAs' | 'keepUnknown'>,
     span?: OpenSpan,
   ): Promise<TransactionOutcome> {
     const { io, parts } = this.#context;

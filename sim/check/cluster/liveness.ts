@@ -12,7 +12,7 @@ import type { QuietRecord } from './quiet.ts';
 import { checkQuiet } from './quiet.ts';
 import { invariant } from '../invariant.ts';
 import type { CheckReport } from '../report.ts';
-import { joinReports, Tally } from '../report.ts';
+import { joinReports, Tally, uncounted } from '../report.ts';
 
 /** The probe transaction of one node. */
 export interface LivenessRecord {
@@ -48,7 +48,7 @@ export const livenessRow = invariant({
   everydayFloor: 10,
   check: ({ quiet, answerTimes, transactions }: LivenessEvidence) =>
     joinReports(
-      checkAnswerTimes(answerTimes),
+      uncounted(checkAnswerTimes(answerTimes)),
       checkQuiet(quiet.nodes, quiet.clientsBusy),
       transactions && checkLiveness(transactions.liveness, transactions.history, transactions.answerUsMax),
     ),
