@@ -95,8 +95,8 @@ const makers: ReadonlyMap<string, Maker> = new Map<string, Maker>([
   ['less_than', comparing((order) => order < 0)],
   ['greater_than_eq', comparing((order) => order >= 0)],
   ['less_than_eq', comparing((order) => order <= 0)],
-  ['eq', comparing((order) => order === 0)],
-  ['neq', comparing((order) => order !== 0)],
+  ['eq', comparing((order) => order === 0, exactTerm)],
+  ['neq', comparing((order) => order !== 0, exactTerm)],
   ['between', between],
   ['matches', matches],
   ['set_member', setMember],
@@ -114,9 +114,9 @@ function plain(change: Step): Maker {
   };
 }
 
-function comparing(holds: (order: number) => boolean): Maker {
+function comparing(holds: (order: number) => boolean, read: ReadTerm = termOf): Maker {
   return (args, where) => {
-    const [bound] = termsOf(args, 1, where);
+    const [bound] = termsOf(args, 1, where, read);
     return (term) => (bound !== undefined && holds(compareTerms(term, bound)) ? term : undefined);
   };
 }
@@ -186,7 +186,7 @@ function compiledOf(pattern: string, where: string): RE2JS {
 }
 
 function setMember(args: readonly Json[], where: string): Step {
-  const members = new Set(termsOf(args, undefined, where));
+  const members = new Set(termsOf(args, undefined, where, exactTerm));
   return (term) => (members.has(term) ? term : undefined);
 }
 
@@ -203,23 +203,34 @@ function similarTo(args: readonly Json[], where: string): Step {
   };
 }
 
-function termsOf(args: readonly Json[], count: number | undefined, where: string): readonly Term[] {
+type ReadTerm = (arg: Json, where: string) => string | number;
+
+function termsOf(
+  args: readonly Json[],
+  count: number | undefined,
+  where: string,
+  read: ReadTerm = termOf,
+): readonly Term[] {
   if (count === undefined ? args.length === 0 : args.length !== count)
     refuse(
       where,
       `this filter takes ${count === undefined ? 'one argument or more' : `${count} argument(s)`}`,
     );
-  return args.map((arg) =>
-    typeof arg === 'string' || (typeof arg === 'number' && isExact(arg))
-      ? arg
-      : refuse(where, `an argument must be a text or a number, not ${describe(arg)}`),
-  );
+  return args.map((arg) => read(arg, where));
+}
 
-  /** JSON rounds a long number: comparing with it would select neighbours of the key that is meant. */
-  function isExact(arg: number): boolean {
-    if (Number.isSafeInteger(arg) || !Number.isInteger(arg) || Math.abs(arg) >= exponentFrom) return true;
-    return refuse(where, `a whole number beyond 2^53 is not exact in JSON, such as ${describe(arg)}`);
-  }
+/** An argument that orders keys: JSON may have rounded a long number, which moves such a bound a little only. */
+function termOf(arg: Json, where: string): string | number {
+  if (typeof arg === 'string' || typeof arg === 'number') return arg;
+  return refuse(where, `an argument must be a text or a number, not ${describe(arg)}`);
+}
+
+/** An argument that keys must equal: one that JSON rounded would select neighbours of the key that is meant. */
+function exactTerm(arg: Json, where: string): string | number {
+  const term = termOf(arg, where);
+  if (typeof term === 'string' || Number.isSafeInteger(term)) return term;
+  if (!Number.isInteger(term) || Math.abs(term) >= exponentFrom) return term;
+  return refuse(where, `a whole number beyond 2^53 is not exact in JSON, such as ${describe(arg)}`);
 }
 
 /** Numbers from here on are written with an exponent, and mean no exact number. */

@@ -253,6 +253,12 @@ describe('key filters', () => {
       ['9007199254740992', '9007199254740993'],
       ['9007199254740991', '-9007199254740993', 'x'],
     ],
+    [
+      [['string_to_int'], ['between', 2 ** 60, 2 ** 61]],
+      ['1152921504606846976', '2305843009213693952'],
+      ['1152921504606846975', '2305843009213693953'],
+    ],
+    [[['string_to_float'], ['less_than', 1e18]], ['1.5'], ['1.0e18']],
     [[['string_to_int'], ['less_than', 'a']], ['9007199254740993'], ['x']],
     [[['string_to_int'], ['set_member', 1, 'x']], ['1', '01'], ['9007199254740993']],
     [[['between', 'b', 'd']], ['b', 'c', 'd'], ['a', 'e']],
@@ -291,6 +297,8 @@ describe('key filters', () => {
     expect(refusal([['string_to_int'], ['eq', 2 ** 53 + 2]])).toContain(
       'key_filters[1]: a whole number beyond 2^53 is not exact in JSON, such as 9007199254740994',
     );
+    expect(refusal([['neq', 1e18]])).toContain('not exact in JSON');
+    expect(refusal([['set_member', 1, 1e18]])).toContain('not exact in JSON');
     expect(refusal([['less_than', 1e300]])).toBe('taken');
     expect(refusal([['matches', '(?=a)']])).toContain("the pattern is none of RE2's");
     expect(refusal(Array(4).fill(['to_upper']))).toContain('at most 3 filters');
