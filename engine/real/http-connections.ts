@@ -160,10 +160,13 @@ export class HttpConnections {
 
   /** Starts the answer timeout if bytes are pending on the socket. `restBytes`: those of a whole body that follow. */
   expectReading(socket: Socket, restBytes?: number): void {
+    const known = this.#holders.get(socket);
+    // Even if all bytes have left: the rest has shrunk, and the connection's next answer must not count it again.
+    if (known !== undefined && restBytes !== undefined) known.restBytes = restBytes;
     if (socket.writableLength === 0) return;
     socket.setTimeout(this.#service.answerTimeoutMs);
     if (this.#unread === undefined) return;
-    const holder = this.#holders.get(socket) ?? this.#holderOf(socket, this.#unread);
+    const holder = known ?? this.#holderOf(socket, this.#unread);
     holder.restBytes = restBytes ?? holder.restBytes;
     this.#unread.written(holder);
   }

@@ -309,7 +309,7 @@ class HttpEdge {
       const bytes = typeof body === 'string' ? Buffer.from(body) : body;
       response.writeHead(status, [...headers, ...lengthLines(status, bytes.length)]);
       const pending = (restBytes: number): void => this.#connections.expectReading(socket, restBytes);
-      sendParts(response, bytes, pending).catch((error: unknown) => this.#logFailure(error));
+      sendParts(response, bytes, pending).catch((error: unknown) => this.#fail(response, error));
     } else sendWhole(response, status, headers, body);
     this.#turns.answered(response, closes);
     this.#connections.answered(socket);
