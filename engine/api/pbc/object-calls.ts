@@ -108,7 +108,8 @@ async function put(
 ): Promise<Buffer> {
   if (message.asis === true) refuse('asis: every write gets a version of its own');
   checkCopies(parts.terms, message.n_val);
-  const object = await write(parts, putRequestOf(parts, key, message, times), message);
+  const patience = new Patience(parts.io.clock, timeoutOf(message.timeout), times);
+  const object = await write(parts, putRequestOf(parts, key, message, patience), message, patience);
   const madeKey = message.key === undefined ? Buffer.from(key.key, 'latin1') : undefined;
   const headOnly = message.return_head === true;
   if (message.return_body !== true && !headOnly) return messages.putResp.encode({ key: madeKey });
@@ -117,7 +118,12 @@ async function put(
   return messages.putResp.encode({ content: contentsOf(object, headOnly), vclock, key: madeKey });
 }
 
-function putRequestOf(parts: PbcDependencies, key: ObjectKey, message: RpbPutReq, times: Times): PutRequest {
+function putRequestOf(
+  parts: PbcDependencies,
+  key: ObjectKey,
+  message: RpbPutReq,
+  patience: Patience,
+): PutRequest {
   const content = contentOf(message.content);
   checkContent(content, parts.limits);
   parts.observer.payload(content.value.length);
@@ -130,40 +136,50 @@ function putRequestOf(parts: PbcDependencies, key: ObjectKey, message: RpbPutReq
     quorum,
     content,
     context,
-    timeoutMs: timeoutOf(message.timeout),
+    timeoutMs: patience.remainingMs(),
     ifNoneMatch: message.if_none_match === true,
     ifContext: message.if_not_modified === true ? context : undefined,
-    times,
+    times: patience.times,
   };
 }
 
 /** Writes, and answers a failed condition with Riak's text. */
-async function write(parts: PbcDependencies, request: PutRequest, message: RpbPutReq): Promise<StoredObject> {
+async function write(
+  parts: PbcDependencies,
+  request: PutRequest,
+  message: RpbPutReq,
+  patience: Patience,
+): Promise<StoredObject> {
   // A client with an empty context has seen no version, so its condition cannot hold, not even for a missing object.
-  if (request.ifContext?.length === 0) throw await conditionFailure(parts, request, message);
+  if (request.ifContext?.length === 0) throw await conditionFailure(parts, request.key, message, patience);
   try {
     return (await parts.dispatcher.put(request)).object;
   } catch (error) {
     if (!(error instanceof LockstepError) || error.code !== 'PreconditionFailed') throw error;
-    throw await conditionFailure(parts, request, message);
+    throw await conditionFailure(parts, request.key, message, patience);
   }
 }
 
 /** The put was refused, or cannot apply, whatever the key holds; reading it serves Riak's text alone. */
 async function conditionFailure(
   parts: PbcDependencies,
-  request: PutRequest,
+  key: ObjectKey,
   message: RpbPutReq,
+  patience: Patience,
 ): Promise<LockstepError> {
   if (message.if_none_match === true) return new RiakRefusal('PreconditionFailed', 'match_found');
-  const absent = await isAbsent(parts, request);
+  const absent = await isAbsent(parts, key, patience);
   return new RiakRefusal('PreconditionFailed', absent ? 'notfound' : 'modified');
 }
 
-/** Whether the key holds nothing; false if it cannot be read. */
-async function isAbsent({ dispatcher }: PbcDependencies, { key, timeoutMs }: PutRequest): Promise<boolean> {
+/** Whether the key holds nothing; false if it cannot be read in what is left of the request's time. */
+async function isAbsent(
+  { dispatcher }: PbcDependencies,
+  key: ObjectKey,
+  patience: Patience,
+): Promise<boolean> {
   try {
-    const { object } = await dispatcher.get({ key, need: 'default', timeoutMs });
+    const { object } = await dispatcher.get({ key, need: 'default', timeoutMs: patience.remainingMs() });
     return object === undefined || isDeleted(object);
   } catch (error) {
     if (error instanceof LockstepError) return false;

@@ -191,6 +191,19 @@ test('a failed condition is answered as such though the key cannot be read after
     );
 });
 
+test('the read behind a failed condition gets what is left of the time', async () => {
+  const server = await TestingServer.start();
+  const peer = server.join();
+  await store(peer, 'v');
+  const { vclock } = await fetch(peer);
+  server.dispatcher.put = () => {
+    server.clock.advance(300_000);
+    return Promise.reject(new LockstepError('PreconditionFailed', 'other context'));
+  };
+  await failure(peer, put('v', { if_not_modified: true, vclock, timeout: 1000 }));
+  expect(server.dispatcher.gets.at(-1)?.timeoutMs).toBe(700);
+});
+
 test('failed conditions have texts of Riak', async () => {
   const peer = (await TestingServer.start()).join();
   expect(await failure(peer, put('v', { if_not_modified: true }))).toBe('PreconditionFailed | notfound');
