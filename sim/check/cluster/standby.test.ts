@@ -98,6 +98,18 @@ describe('standby-routing', () => {
     expect(verdict({ periods, history: [readAt(8 * second, ['a'])] })).toEqual([true, 1, 1]);
   });
 
+  it('demands no answer of a node that is away for good when it is asked', () => {
+    const periods = [{ node: 'n3', fromUs: second, toUs: 6 * second }];
+    const history = [readAt(8 * second, ['a'], { need: 3 })];
+    const replaced = { node: 'n3', fromUs: 7 * second, toUs: Infinity, away: true };
+    const verdictOf = (trouble: typeof replaced): boolean =>
+      verdict({ periods, history, troubles: [trouble] })[0];
+    expect(verdictOf(replaced)).toBe(true);
+    expect(verdictOf({ ...replaced, toUs: 7 * second })).toBe(false);
+    expect(verdictOf({ ...replaced, away: false })).toBe(false);
+    expect(verdictOf({ ...replaced, node: 'n2' })).toBe(false);
+  });
+
   it('demands no answer of a node whose disk may have lost that it was in STANDBY', () => {
     const periods = [{ node: 'n3', fromUs: second, toUs: 6 * second, forgotten: true }] as const;
     expect(verdict({ periods })).toEqual([true, 1, 1]);

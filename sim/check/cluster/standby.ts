@@ -7,7 +7,7 @@
  *   copies than the others have, and reads near a disturbance: a node that is not NORMAL, or any fault of a node or the
  *   network less than `troubleUs` ago;
  * - a node that has returned answers a client or a read again. Skipped if no client asks it then, and no read waits for
- *   all replicas.
+ *   all replicas, while it is up: it may be replaced soon after.
  *
  * A disk that loses data may lose that its node was in STANDBY: such a period ends with the next start.
  */
@@ -98,12 +98,16 @@ function checkClosed({ node, fromUs, toUs }: StandbyPeriod, { history }: Standby
 
 function checkReturned(
   { node, toUs, forgotten }: StandbyPeriod,
-  { history, answers }: StandbyTruth,
+  { history, answers, troubles }: StandbyTruth,
   tally: Tally,
 ): void {
   if (toUs === Infinity || forgotten === true) return tally.skip();
+  const isAway = (atUs: number): boolean =>
+    troubles.some((one) => one.node === node && one.away && one.fromUs <= atUs && atUs <= one.toUs);
   const mayBeAsked = (one: Operation): boolean =>
-    one.invokedUs > toUs && (one.node === node || (isRead(one) && one.need >= one.copies));
+    one.invokedUs > toUs &&
+    !isAway(one.invokedUs) &&
+    (one.node === node || (isRead(one) && one.need >= one.copies));
   if (!history.some(mayBeAsked)) return tally.skip();
   const isServing =
     answers.some(({ peer, askedUs }) => peer === node && askedUs > toUs) ||
