@@ -74,6 +74,36 @@ describe('a member that has joined', () => {
   });
 });
 
+describe('an owner whose store has failed', () => {
+  it('need not give what its failed sync was for, until it starts again', () => {
+    for (const [writtenUs, restarts, lost] of [
+      [5, false, 0],
+      [3, false, 1],
+      [5, true, 1],
+    ] as const) {
+      const run = watched(
+        new Map([
+          ['n2', writtenUs],
+          ['n3', writtenUs],
+        ]),
+        new Set(),
+      );
+      for (const atUs of [3, 4]) {
+        run.clock = atUs;
+        run.observer.synced('n2');
+      }
+      run.clock = 6;
+      run.observer.failed('n2');
+      if (restarts) run.observer.started('n2');
+      run.clock = 10;
+      run.observer.began('n4');
+      run.clock = 20;
+      run.observer.ended(joining, ring);
+      expect(run.observer.records.lost).toHaveLength(lost);
+    }
+  });
+});
+
 describe('a member that has rebuilt its disk', () => {
   it('lacks what the other owners have held since before it started', () => {
     const run = watched(heldEarly);

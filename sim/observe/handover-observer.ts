@@ -29,6 +29,10 @@ export class HandoverObserver {
   readonly #startedUs = new Map<string, number>();
   /** Nodes whose present incarnation has rebuilt its disk. */
   readonly #rebuilt = new Set<string>();
+  /** The last two syncs of each node's store. */
+  readonly #synced = new Map<string, readonly [before: number, last: number]>();
+  /** Nodes whose store takes no writes any more, and since when what they wrote may not be synced. */
+  readonly #failed = new Map<string, number>();
   readonly #lost: BadEvent[] = [];
   #compared = 0;
   #skipped = 0;
@@ -90,7 +94,7 @@ export class HandoverObserver {
     if ([...before, ...after].some(({ node }) => this.#forgetful.has(node))) return;
     if (after.every((one) => before.includes(one))) return;
     for (const { node } of before) {
-      const copy = this.#copies.copyAt(node, key);
+      const copy = this.#servedAt(node, key);
       if (copy === undefined || copy.atUs > begunUs) continue;
       const holders = this.#holdersOf(key, copy, before, begunUs);
       if (holders.length * 2 <= before.length) continue;
@@ -104,10 +108,32 @@ export class HandoverObserver {
     }
   }
 
+  /** The node has synced a file of its store. */
+  synced(node: string): void {
+    const [, last = 0] = this.#synced.get(node) ?? [];
+    this.#synced.set(node, [last, this.#nowUs()]);
+  }
+
+  /**
+   * The node's store has failed. What its failed sync was for lies on the disk, but the node serves what it held before.
+   * A write may begin while the sync before it is under way, so the sync before that one is the bound.
+   */
+  failed(node: string): void {
+    this.#failed.set(node, this.#synced.get(node)?.[0] ?? 0);
+  }
+
+  /** What the node can give to others; undefined also where that differs from what lies on its disk. */
+  #servedAt(node: string, key: PackedKey): HeldCopy | undefined {
+    const copy = this.#copies.copyAt(node, key);
+    const sinceUs = this.#failed.get(node);
+    return copy === undefined || sinceUs === undefined || copy.atUs <= sinceUs ? copy : undefined;
+  }
+
   /** A node starts: on its disk is what it has found there. */
   started(node: string): void {
     this.#startedUs.set(node, this.#nowUs());
     this.#rebuilt.delete(node);
+    this.#failed.delete(node);
   }
 
   /** The member says that it has read back all that its lost disk may have held; `ring` is the one that it has. */
@@ -161,7 +187,7 @@ export class HandoverObserver {
     const terms = { did: `${owner} has rebuilt its disk`, forgets: false };
     // Some may hold a newer version than the others: each one's is judged.
     for (const one of far) {
-      const copy = this.#copies.copyAt(one.node, key);
+      const copy = this.#servedAt(one.node, key);
       if (copy === undefined || copy.atUs > startedUs) continue;
       const others = this.#holdersOf(key, copy, far, startedUs).filter((holder) => holder !== one);
       if ((others.length + 1) * 2 > far.length) this.#judge(key, [one, ...others], owner, startedUs, terms);
@@ -171,7 +197,7 @@ export class HandoverObserver {
   /** Those of the owners that have held the copy, or a newer one, since then. */
   #holdersOf(key: PackedKey, copy: HeldCopy, owners: readonly Member[], sinceUs: number): readonly Member[] {
     return owners.filter(({ node }) => {
-      const held = this.#copies.copyAt(node, key);
+      const held = this.#servedAt(node, key);
       return held !== undefined && held.atUs <= sinceUs && this.#copies.has(node, key, copy.object) === 'all';
     });
   }
@@ -183,7 +209,7 @@ export class HandoverObserver {
     begunUs: number,
     { did, forgets }: { readonly did: string; readonly forgets: boolean },
   ): void {
-    const copies = holders.map(({ node }) => this.#copies.copyAt(node, key));
+    const copies = holders.map(({ node }) => this.#servedAt(node, key));
     const [first] = copies;
     if (first === undefined || holders.some(({ node }) => this.#forgetful.has(node))) return;
     if (copies.some((copy) => copy === undefined || copy.atUs > begunUs)) return;

@@ -206,6 +206,10 @@ export class Monitor {
       this.#handovers.started(host);
       this.#pace.started(host);
     });
+    world.trace.on('disk.file.synced', ({ host, fields }) => {
+      if (String(fields['what']).startsWith('store/')) this.#handovers.synced(host);
+    });
+    world.trace.on('store.failed', ({ host }) => this.#handovers.failed(host));
     world.trace.on('store.damage.found', ({ host, fields }) => {
       // An operator's copy of a store may be damaged, too.
       if (!cluster.names.includes(host)) return;
