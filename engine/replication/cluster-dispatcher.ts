@@ -237,13 +237,14 @@ export class ClusterDispatcher implements Dispatcher {
   }
 
   async #writeOnce(request: PutRequest, need: WriteNeed, span: OpenSpan | undefined): Promise<PutResult> {
-    const { self, view, router, ring, settings } = this.#parts;
+    const { self, view, router, ring, settings, clock } = this.#parts;
     const place = new KeyPlacement(router.tokenOf(request.key), ring());
     const placement = place.in(ring());
     const timeoutUs = (request.timeoutMs ?? settings.timeoutMs) * 1000;
     checkTime(timeoutUs);
+    const untilUs = clock.nowUs() + timeoutUs;
     if (!placement.includes(self) || !view.isRoutable(self)) {
-      return { object: await this.#forwarding.run(request, need, place, timeoutUs, span) };
+      return { object: await this.#forwarding.run(request, need, place, untilUs, span) };
     }
     const write = localWrite(request, place.token, span);
     try {
@@ -251,7 +252,7 @@ export class ClusterDispatcher implements Dispatcher {
     } catch (error) {
       // The write's condition can be checked at another replica instead; nothing has been written here.
       if (!isUnreadable(error) || placement.length === 1) throw error;
-      return { object: await this.#forwarding.run(request, need, place, timeoutUs, span) };
+      return { object: await this.#forwarding.run(request, need, place, untilUs, span) };
     }
   }
 

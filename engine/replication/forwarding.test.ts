@@ -7,6 +7,7 @@ import { byteStringOf } from '../base/ids.ts';
 import type { NodeId, Token } from '../base/ids.ts';
 import { defaultType, objectKey } from '../base/object-key.ts';
 import { KeyPlacement } from '../cluster/ring/key-placement.ts';
+import { TestClock } from '../api/testing/test-io.fixture.ts';
 import type { Member } from '../cluster/ring/ring.ts';
 import { Ring } from '../cluster/ring/ring.ts';
 import type { MemoryStore } from '../replica/key-slots.ts';
@@ -30,33 +31,51 @@ const noStore: MemoryStore = {
   tryWrite: () => 'closed',
 };
 
-/** Forwards a write while every replica answers with the error; the replicas that are asked, and the client's error. */
-async function forwarded(code: ErrorCode): Promise<{ readonly asked: number; readonly heard: unknown }> {
-  let asked = 0;
+interface Forwarded {
+  readonly asked: number;
+  readonly heard: unknown;
+  /** The time that each replica was given, in microseconds. */
+  readonly given: readonly number[];
+}
+
+/** Forwards a write while every replica answers with the error, after `answerUs`. */
+async function forwarded(code: ErrorCode, answerUs = 0): Promise<Forwarded> {
+  const clock = new TestClock();
+  const given: number[] = [];
   const plane: PeerLinks = {
-    request: (_peer, _request, _timeoutUs, onReply) => {
-      asked += 1;
+    request: (_peer, _request, timeoutUs, onReply) => {
+      given.push(timeoutUs);
+      clock.advance(answerUs);
       onReply({ kind: 'failed', code, detail: 'for the test' });
       return 'ok';
     },
   };
-  const forwarding = new Forwarding(roundPartsOf({ self: n1, ring, plane, store: noStore }));
+  const forwarding = new Forwarding(roundPartsOf({ self: n1, ring, plane, store: noStore, clock }));
   const key = objectKey(defaultType, byteStringOf('b'), byteStringOf('k'));
   const content = plainContent(Buffer.from('v'), 'text/plain');
   const request = { key, need: 'default', context: [], content } as const;
   const place = new KeyPlacement(7 as Token, ring);
   const heard = await forwarding
-    .run(request, 'default', place, 1_000_000, undefined)
+    .run(request, 'default', place, clock.nowUs() + 1_000_000, undefined)
     .catch((error: unknown) => (error instanceof LockstepError ? error.code : error));
-  return { asked, heard };
+  return { asked: given.length, heard, given };
 }
 
 test('a replica that may have taken the write is the last one asked: a second one would write it anew', async () => {
   for (const code of ['PeerGone', 'Timeout', 'StorageFailed', 'NoQuorum', 'Internal', 'Overloaded'] as const)
-    expect(await forwarded(code), code).toEqual({ asked: 1, heard: code });
+    expect(await forwarded(code), code).toMatchObject({ asked: 1, heard: code });
 });
 
 test('a replica that certainly took nothing is followed by the next', async () => {
   for (const code of ['NoTargets', 'Corrupted'] as const)
-    expect(await forwarded(code), code).toEqual({ asked: 2, heard: code });
+    expect(await forwarded(code), code).toMatchObject({ asked: 2, heard: code });
+});
+
+test('all replicas together have the time of the request', async () => {
+  expect((await forwarded('NoTargets', 300_000)).given).toEqual([1_000_000, 700_000]);
+  expect(await forwarded('NoTargets', 1_000_000)).toEqual({
+    asked: 1,
+    heard: 'NoTargets',
+    given: [1_000_000],
+  });
 });

@@ -14,6 +14,7 @@ import { encodeContent } from '../replica/object/content.ts';
 import type { StoredObject } from '../replica/object/object.ts';
 import { decodeObject, encodeContext } from '../replica/object/object.ts';
 import { planForward } from './plan.ts';
+import { checkTime } from './request-steps.ts';
 import type { ConsistencyLevel, PutRequest, WriteNeed } from './requests.ts';
 import type { ReplyFailure, RoundDependencies } from './round-dependencies.ts';
 import { askPeer, replyError, unaskedError } from './round-dependencies.ts';
@@ -41,14 +42,15 @@ export class Forwarding {
   }
 
   /**
-   * Forwards the write to the replicas of its key, one after the other, until one takes it. Resolves with the object
-   * that it answers. Rejects with its error, or with `NoTargets` or `Overloaded` if no replica was asked.
+   * Forwards the write to the replicas of its key, one after the other, until one takes it or `untilUs` has come, by this
+   * node's clock. Resolves with the object that it answers. Rejects with its error, or with `NoTargets`, `Overloaded` or
+   * `Timeout` if no replica was asked.
    */
   async run(
     request: PutRequest,
     need: WriteNeed,
     place: KeyPlacement,
-    timeoutUs: number,
+    untilUs: number,
     span: OpenSpan | undefined,
   ): Promise<StoredObject> {
     const placement = place.in(this.#parts.ring());
@@ -70,8 +72,14 @@ export class Forwarding {
     let refused: LockstepError | undefined;
     const unsent: ReplyFailure[] = [];
     for (const member of targets) {
+      const leftUs = untilUs - this.#parts.clock.nowUs();
+      if (leftUs <= 0) {
+        // The one before has certainly written nothing.
+        if (refused !== undefined) break;
+        checkTime(leftUs);
+      }
       const heardLife = this.#parts.lifeOf(member.node);
-      const asked = this.#ask(member, { ...message, asked: { ...name, heardLife } }, timeoutUs);
+      const asked = this.#ask(member, { ...message, asked: { ...name, heardLife } }, leftUs);
       if (!(asked instanceof Promise)) {
         unsent.push(asked);
         continue;
