@@ -63,7 +63,7 @@ interface Unsettled {
   readonly sinceUs: number;
 }
 
-/** Beyond it, the one that waits longest is given up. */
+/** Beyond it, the oldest is given up. */
 const unsettledCountMax = 16_384;
 /** The most attempts that are fenced again at one tick. */
 const triedCountMax = 64;
@@ -83,8 +83,10 @@ export class Fences {
   readonly #local: Local;
   readonly #remembered: Outcomes;
   readonly #unsettledMax: number;
-  /** The one that was fenced last is last. */
+  /** The oldest first. */
   readonly #unsettled = new Map<Xid, Unsettled>();
+  /** Goes on at the next tick where it is: some may stay in doubt for as long as a member is away. */
+  #walk = this.#unsettled.values();
   readonly #running = new Set<Xid>();
 
   constructor(
@@ -115,15 +117,11 @@ export class Fences {
     this.#remembered.keepUnknown(told.xid);
     const { clock } = this.#context.io;
     this.#unsettled.set(told.xid, { attempt, told, sinceUs: clock.nowUs() });
-    if (this.#unsettled.size > this.#unsettledMax) this.#giveUpOldest();
+    for (const oldest of this.#unsettled.keys()) {
+      if (this.#unsettled.size <= this.#unsettledMax) break;
+      this.#unsettled.delete(oldest);
+    }
     return outcome;
-  }
-
-  #giveUpOldest(): void {
-    let oldest: Unsettled | undefined;
-    for (const one of this.#unsettled.values())
-      if (oldest === undefined || one.sinceUs < oldest.sinceUs) oldest = one;
-    if (oldest !== undefined) this.#unsettled.delete(oldest.told.xid);
   }
 
   /** Fences once, without a later retry. */
@@ -151,28 +149,32 @@ export class Fences {
 
   /** Fences again what is still in doubt. Gives up after the retention time. */
   tick(): void {
-    const { io, options, parts } = this.#context;
-    let count = 0;
-    for (const [xid, unsettled] of [...this.#unsettled]) {
-      if (this.#running.has(xid)) continue;
-      if (io.clock.nowUs() - unsettled.sinceUs > options.retentionMs * 1000) {
-        this.#unsettled.delete(xid);
-        continue;
-      }
-      if (count === triedCountMax) return;
-      count += 1;
-      // The next tick begins with another one: some may stay in doubt for as long as a member is away.
+    const { io, options } = this.#context;
+    for (const [xid, { sinceUs }] of this.#unsettled) {
+      if (io.clock.nowUs() - sinceUs <= options.retentionMs * 1000) break;
       this.#unsettled.delete(xid);
-      this.#unsettled.set(xid, unsettled);
-      sometimes('idempotency.fence-repeated');
-      io.spawn('xa.fence', async () => {
-        const { attempt, told } = unsettled;
-        const outcome = await this.conclude(attempt, told, parts.settings.timeoutMs * 1000);
-        if (outcome.kind === 'inDoubt') return;
-        this.#unsettled.delete(xid);
-        this.#remembered.keepAs(xid, outcome);
-      });
     }
+    const count = Math.min(triedCountMax, this.#unsettled.size);
+    for (let tried = 0; tried < count; tried++) {
+      const unsettled = this.#next();
+      if (unsettled === undefined) return;
+      if (!this.#running.has(unsettled.told.xid)) io.spawn('xa.fence', () => this.#repeat(unsettled));
+    }
+  }
+
+  #next(): Unsettled | undefined {
+    const { value } = this.#walk.next();
+    if (value !== undefined) return value;
+    this.#walk = this.#unsettled.values();
+    return this.#walk.next().value;
+  }
+
+  async #repeat({ attempt, told }: Unsettled): Promise<void> {
+    sometimes('idempotency.fence-repeated');
+    const outcome = await this.conclude(attempt, told, this.#context.parts.settings.timeoutMs * 1000);
+    if (outcome.kind === 'inDoubt') return;
+    this.#unsettled.delete(told.xid);
+    this.#remembered.keepAs(told.xid, outcome);
   }
 }
 

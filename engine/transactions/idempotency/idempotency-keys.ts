@@ -7,6 +7,7 @@
  * node's store (transactions/formats/idempotency-records.ts) and are dropped when their outcomes are.
  */
 import type { ByteString, Token } from '../../base/ids.ts';
+import { RecentMap } from '../../base/recent-map.ts';
 import type { ClientRecord, NamedRecord } from '../formats/idempotency-records.ts';
 import { isFence, nameBytes } from '../formats/idempotency-records.ts';
 import type { Voted } from '../formats/prepare-request.ts';
@@ -34,7 +35,7 @@ interface Placed {
 }
 
 /** The last keys of pages whose places are noted. Walks that are under way at the same time are far fewer. */
-const cursorCountMax = 64;
+const cursorCountMax = 128;
 
 /** The idempotency records of one node, in memory, in the sequence in which they came. */
 export class IdempotencyKeys {
@@ -42,10 +43,10 @@ export class IdempotencyKeys {
   readonly #records = new Map<string, Placed>();
   #lastPlace = 0;
   /**
-   * The place that the last key of a page had, oldest page first: by the time the next page is asked for, the key may
-   * have been dropped, and used again in another place.
+   * The place that the last key of a page had: by the time the next page is asked for, the key may have been dropped, and
+   * used again in another place.
    */
-  readonly #cursors = new Map<string, number>();
+  readonly #cursors = new RecentMap<string, number>(cursorCountMax);
   readonly #countMax: number;
   #fenceCount = 0;
 
@@ -120,7 +121,7 @@ export class IdempotencyKeys {
     for (const [clientId, { record, place }] of this.#records) {
       if (place <= from || !record.tokens.some(are)) continue;
       if (bytes >= bytesMax) {
-        this.#noteCursor(names.at(-1)?.clientId ?? '', last);
+        this.#cursors.set(names.at(-1)?.clientId ?? '', last);
         return { names, more: true };
       }
       const named = { clientId, ...record };
@@ -129,16 +130,6 @@ export class IdempotencyKeys {
       last = place;
     }
     return { names, more: false };
-  }
-
-  #noteCursor(clientId: string, place: number): void {
-    this.#cursors.delete(clientId);
-    this.#cursors.set(clientId, place);
-    if (this.#cursors.size <= cursorCountMax) return;
-    for (const oldest of this.#cursors.keys()) {
-      this.#cursors.delete(oldest);
-      return;
-    }
   }
 
   /** True if the first record is older than `untilMs`. */

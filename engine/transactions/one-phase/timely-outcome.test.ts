@@ -30,7 +30,7 @@ function harness(isDurable: boolean) {
 }
 
 describe('the outcome of a transaction that its coordinator carries out itself', () => {
-  it('is told as it comes within the time', async () => {
+  it('reaches the client as it comes within the time', async () => {
     const { timely, kept, cancelled } = harness(false);
     timely.end(xid, committed);
     expect(await timely.told).toEqual(committed);
