@@ -10,7 +10,14 @@ const second = 1_000_000;
 const peer = { node: 'n2' as NodeId, index: 1, datacenter: 'dc1', rack: 'r2' };
 
 /** A scheduler whose store cannot be read, its log, and a way to let seconds pass. */
-function harnessOf(): { readonly log: TestLog; begun(): number; pass(seconds: number): Promise<void> } {
+interface Harness {
+  readonly log: TestLog;
+  readonly scheduler: Scheduler;
+  begun(): number;
+  pass(seconds: number): Promise<void>;
+}
+
+function harnessOf(): Harness {
   const clock = new TestClock();
   const log = new TestLog();
   let begun = 0;
@@ -47,7 +54,7 @@ function harnessOf(): { readonly log: TestLog; begun(): number; pass(seconds: nu
       await settle();
     }
   };
-  return { log, begun: () => begun, pass };
+  return { log, begun: () => begun, pass, scheduler };
 }
 
 test('a sweep that fails rests longer and longer, and exchanges go on', async () => {
@@ -59,4 +66,17 @@ test('a sweep that fails rests longer and longer, and exchanges go on', async ()
   expect(begun()).toBeGreaterThanOrEqual(20);
   await pass(1000);
   expect(failed()).toBeLessThanOrEqual(18);
+});
+
+test('an operator may ask for a sweep while one rests that failed', async () => {
+  const { log, pass, scheduler } = harnessOf();
+  const failed = (): number => log.names.filter((name) => name === 'aae.sweep.failed').length;
+  await pass(100);
+  const before = failed();
+  await pass(5);
+  expect(failed()).toBe(before);
+  expect(scheduler.sweep()).toBe(true);
+  expect(scheduler.sweep()).toBe(false);
+  await pass(5);
+  expect(failed()).toBe(before + 1);
 });

@@ -1,21 +1,13 @@
 import { expect, test } from 'vitest';
 
-import { present } from '../base/assert.ts';
 import type { NodeId, Token } from '../base/ids.ts';
 import type { Member } from '../cluster/ring/ring.ts';
 import { Ring } from '../cluster/ring/ring.ts';
 import { keyOf, SlowStore } from '../replica/replica-harness.fixture.ts';
 import { BatchRound } from './batch-round.ts';
-import { roundPartsOf } from './round-parts.fixture.ts';
+import { HeldLinks, fourMembers, roundPartsOf } from './round-parts.fixture.ts';
 
-const [n1, n2, n3, n4] = ['n1', 'n2', 'n3', 'n4'].map((node, index): Member => {
-  return {
-    node: node as NodeId,
-    datacenter: 'dc1',
-    rack: `r${index % 3}`,
-    tokens: [(index * 1000) as Token],
-  };
-}) as [Member, Member, Member, Member];
+const [n1, n2, n3, n4] = fourMembers;
 
 /** A batch of two keys that n1 has applied; n2 and n3 are the other replicas. */
 class Harness {
@@ -23,7 +15,7 @@ class Harness {
   pending: readonly Member[] = [];
   readonly met: boolean[] = [];
   readonly round: BatchRound;
-  readonly #answers = new Map<NodeId, (isWritten: boolean) => void>();
+  readonly links = new HeldLinks();
 
   constructor(members: readonly Member[] = [n1, n2, n3], tokens: readonly [number, number] = [7, 7]) {
     const parts = roundPartsOf(
@@ -31,14 +23,7 @@ class Harness {
         self: n1,
         ring: new Ring(members),
         store: new SlowStore(),
-        plane: {
-          request: (peer, _request, _timeoutUs, onReply) => {
-            this.#answers.set(peer, (isWritten) => {
-              onReply(isWritten ? { kind: 'written' } : { kind: 'failed', code: 'PeerGone', detail: '' });
-            });
-            return 'ok';
-          },
-        },
+        plane: this.links,
       },
       { pending: (token) => (token === tokens[1] ? this.pending : []) },
     );
@@ -48,19 +33,6 @@ class Harness {
     this.round.whenMet((met) => this.met.push(met));
     this.round.send(1_000_000);
   }
-
-  get asked(): readonly string[] {
-    return [...this.#answers.keys()];
-  }
-
-  answer({ node }: Member, isWritten = true): void {
-    this.#answers.get(node)?.(isWritten);
-  }
-
-  /** How the member would answer the last request that it got so far, even after a later one. */
-  answerOf({ node }: Member): (isWritten: boolean) => void {
-    return present(this.#answers.get(node), 'a request to the member');
-  }
 }
 
 test('a member that begins to take keys over before the batch is durable here raises the need', () => {
@@ -69,41 +41,41 @@ test('a member that begins to take keys over before the batch is durable here ra
     [n3, n4, [true]],
   ] as const) {
     const harness = new Harness();
-    harness.answer(n2);
+    harness.links.answer(n2);
     harness.pending = [n4];
     harness.round.durableHere();
-    expect([harness.asked, harness.met]).toEqual([['n2', 'n3', 'n4'], []]);
-    harness.answer(first, first === n3);
+    expect([harness.links.asked, harness.met]).toEqual([['n2', 'n3', 'n4'], []]);
+    harness.links.answer(first, first === n3);
     // Two of three old owners have the batch; a quorum of n4 and the third one would miss it.
     expect(harness.met).toEqual([]);
-    harness.answer(last, last === n3);
+    harness.links.answer(last, last === n3);
     expect(harness.met).toEqual(met);
   }
 });
 
 test('the new owner counts as one that has the batch', () => {
   const harness = new Harness();
-  harness.answer(n2);
+  harness.links.answer(n2);
   harness.pending = [n4];
   harness.round.durableHere();
-  harness.answer(n4);
+  harness.links.answer(n4);
   expect(harness.met).toEqual([true]);
 });
 
 test('a level that the new owner puts out of reach is reported at once', () => {
   const harness = new Harness();
-  harness.answer(n3, false);
-  harness.answer(n2);
+  harness.links.answer(n3, false);
+  harness.links.answer(n2);
   harness.pending = [n4];
   harness.round.durableHere();
   expect(harness.met).toEqual([]);
-  harness.answer(n4, false);
+  harness.links.answer(n4, false);
   expect(harness.met).toEqual([false]);
 });
 
 test('without a new owner the level is met as soon as enough replicas have the batch', () => {
   const harness = new Harness();
-  harness.answer(n2);
+  harness.links.answer(n2);
   harness.round.durableHere();
   expect(harness.met).toEqual([true]);
 });
@@ -123,12 +95,12 @@ test('an answer counts for the keys that it is about: a replica of one key may b
     ['n1', 'n3', 'n5'],
   ]);
   const harness = new Harness(members, tokens);
-  const first = harness.answerOf(n2);
+  const first = harness.links.answerOf(n2);
   harness.pending = [n2];
   harness.round.durableHere();
-  const second = harness.answerOf(n2);
+  const second = harness.links.answerOf(n2);
   first(true);
-  harness.answer(n5);
+  harness.links.answer(n5);
   // n2 holds the first key; whether it has the second one is open.
   expect(harness.met).toEqual([]);
   second(true);

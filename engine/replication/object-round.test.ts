@@ -1,23 +1,16 @@
 import { expect, test } from 'vitest';
 
-import type { NodeId, Token } from '../base/ids.ts';
+import type { Token } from '../base/ids.ts';
 import { KeyPlacement } from '../cluster/ring/key-placement.ts';
 import type { Member } from '../cluster/ring/ring.ts';
 import { Ring } from '../cluster/ring/ring.ts';
 import { keyOf, SlowStore } from '../replica/replica-harness.fixture.ts';
 import { ObjectRound } from './object-round.ts';
 import { planWrite } from './plan.ts';
-import { roundPartsOf } from './round-parts.fixture.ts';
+import { HeldLinks, fourMembers, roundPartsOf } from './round-parts.fixture.ts';
 
 const token = 7 as Token;
-const [n1, n2, n3, n4] = ['n1', 'n2', 'n3', 'n4'].map((node, index): Member => {
-  return {
-    node: node as NodeId,
-    datacenter: 'dc1',
-    rack: `r${index % 3}`,
-    tokens: [(index * 1000) as Token],
-  };
-}) as [Member, Member, Member, Member];
+const [n1, n2, n3, n4] = fourMembers;
 
 /** An object on its way from n1; n2 and n3 are the other replicas. */
 class Harness {
@@ -25,7 +18,7 @@ class Harness {
   pending: readonly Member[] = [];
   readonly met: boolean[] = [];
   readonly round: ObjectRound;
-  readonly #answers = new Map<NodeId, (isWritten: boolean) => void>();
+  readonly links = new HeldLinks();
 
   constructor() {
     const ring = new Ring([n1, n2, n3]);
@@ -34,14 +27,7 @@ class Harness {
         self: n1,
         ring,
         store: new SlowStore(),
-        plane: {
-          request: (peer, _request, _timeoutUs, onReply) => {
-            this.#answers.set(peer, (isWritten) => {
-              onReply(isWritten ? { kind: 'written' } : { kind: 'failed', code: 'PeerGone', detail: '' });
-            });
-            return 'ok';
-          },
-        },
+        plane: this.links,
       },
       { pending: () => this.pending },
     );
@@ -52,26 +38,18 @@ class Harness {
     this.round = new ObjectRound(parts, item, place, plan, (met) => this.met.push(met));
     this.round.send(1_000_000);
   }
-
-  get asked(): readonly string[] {
-    return [...this.#answers.keys()];
-  }
-
-  answer({ node }: Member, isWritten = true): void {
-    this.#answers.get(node)?.(isWritten);
-  }
 }
 
 test('a member that begins to take over the key before the object is durable here gets it first of all', () => {
   for (const isWritten of [true, false]) {
     const harness = new Harness();
     harness.pending = [n4];
-    harness.answer(n2);
-    harness.answer(n3);
-    expect([harness.asked, harness.met]).toEqual([['n2', 'n3'], []]);
+    harness.links.answer(n2);
+    harness.links.answer(n3);
+    expect([harness.links.asked, harness.met]).toEqual([['n2', 'n3'], []]);
     harness.round.durableHere();
-    expect([harness.asked, harness.met]).toEqual([['n2', 'n3', 'n4'], []]);
-    harness.answer(n4, isWritten);
+    expect([harness.links.asked, harness.met]).toEqual([['n2', 'n3', 'n4'], []]);
+    harness.links.answer(n4, isWritten);
     expect(harness.met).toEqual([true]);
     expect([harness.round.isCalm, harness.round.holders.has(n4.node)]).toEqual([false, isWritten]);
   }
@@ -80,30 +58,30 @@ test('a member that begins to take over the key before the object is durable her
 test('a member that begins to take over the key raises the need', () => {
   const harness = new Harness();
   harness.pending = [n4];
-  harness.answer(n2);
+  harness.links.answer(n2);
   harness.round.durableHere();
   // A quorum of n3, n4 and the replacement of another one would miss the object.
-  harness.answer(n4, false);
+  harness.links.answer(n4, false);
   expect(harness.met).toEqual([]);
-  harness.answer(n3);
+  harness.links.answer(n3);
   expect(harness.met).toEqual([true]);
 });
 
 test('the level is met, once, when enough replicas have the object and it is durable here', () => {
   const harness = new Harness();
-  harness.answer(n2);
+  harness.links.answer(n2);
   expect(harness.met).toEqual([]);
   harness.round.durableHere();
   expect(harness.met).toEqual([true]);
-  harness.answer(n3);
+  harness.links.answer(n3);
   expect(harness.met).toEqual([true]);
 });
 
 test('a level that can no longer be met is reported at once', () => {
   const harness = new Harness();
-  harness.answer(n2, false);
+  harness.links.answer(n2, false);
   expect(harness.met).toEqual([]);
-  harness.answer(n3, false);
+  harness.links.answer(n3, false);
   expect(harness.met).toEqual([false]);
   harness.round.durableHere();
   expect(harness.met).toEqual([false]);

@@ -1,6 +1,8 @@
 /** What rounds of one node work with in tests. */
 import { TestClock } from '../api/testing/test-io.fixture.ts';
 import type { Clock } from '../io/clock.ts';
+import { present } from '../base/assert.ts';
+import type { NodeId, Token } from '../base/ids.ts';
 import { byteStringOf } from '../base/ids.ts';
 import { Epochs } from '../buckets/epochs.ts';
 import type { BucketProperties } from '../buckets/properties.ts';
@@ -65,4 +67,41 @@ export function roundPartsOf(node: TestNode, others: Partial<RoundDependencies> 
     peerIndex: () => 1,
     ...others,
   };
+}
+
+/** Members in three racks. The fourth is in the rack of the first, and gets keys of the others by beginning to join. */
+export const fourMembers = ['n1', 'n2', 'n3', 'n4'].map((node, index): Member => {
+  return {
+    node: node as NodeId,
+    datacenter: 'dc1',
+    rack: `r${index % 3}`,
+    tokens: [(index * 1000) as Token],
+  };
+}) as [Member, Member, Member, Member];
+
+/** Links to replicas whose answers to writes a test gives. */
+export class HeldLinks implements PeerLinks {
+  readonly #answers = new Map<NodeId, (isWritten: boolean) => void>();
+
+  readonly request: PeerLinks['request'] = (peer, _request, _timeoutUs, onReply) => {
+    this.#answers.set(peer, (isWritten) => {
+      onReply(isWritten ? { kind: 'written' } : { kind: 'failed', code: 'PeerGone', detail: '' });
+    });
+    return 'ok';
+  };
+
+  /** The members that were asked, each once. */
+  get asked(): readonly string[] {
+    return [...this.#answers.keys()];
+  }
+
+  /** Answers the last request to the member, if there was one. */
+  answer({ node }: Member, isWritten = true): void {
+    this.#answers.get(node)?.(isWritten);
+  }
+
+  /** Answers the last request to the member so far, even after a later one. */
+  answerOf({ node }: Member): (isWritten: boolean) => void {
+    return present(this.#answers.get(node), 'a request to the member');
+  }
 }
