@@ -8,7 +8,7 @@ import { TestingRedis } from './redis.fixture.ts';
 import { QueuedCommands, TransactionMemory } from './transaction-memory.ts';
 
 const queued = '+QUEUED\r\n';
-const refused = /^-OVERLOADED what waits for EXEC.* client_request_bytes_max/;
+const refused = /^-OVERLOADED commands that wait for EXEC.* client_request_bytes_max/;
 
 test('queued commands count in the budget of all clients, with the overhead of their arguments', async () => {
   const redis = await TestingRedis.start();

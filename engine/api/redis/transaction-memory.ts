@@ -1,6 +1,7 @@
 /**
  * Bounds what one connection holds between its commands: the commands that wait for EXEC, and the values under WATCH. A
- * client may be silent in between for as long as it likes, so both count in a part of the budget that all clients share (`session/request-budget.ts`).
+ * client may be silent in between for as long as it likes, so both count in a part of the budget that all clients share
+ * (`session/request-budget.ts`).
  */
 import type { BodyBudget } from '../../io/http.ts';
 import { RequestShare, smallRequestBytes } from '../session/request-budget.ts';

@@ -65,7 +65,7 @@ export class RequestBudget implements BodyBudget {
     return [
       counterOf(
         'svc_client_requests_refused_total',
-        'Requests refused because those of all clients that are received, or wait for EXEC, or what is under WATCH, held as much as they may.',
+        'Requests refused because all clients together held as much as they may: of requests that are being received, or of queued commands and watched values.',
         () => this.#refused,
       ),
     ];
@@ -115,7 +115,7 @@ class WaitingBudget implements BodyBudget {
     this.#refused();
     return new LockstepError(
       'Overloaded',
-      `what waits for EXEC, or is under WATCH, for all clients takes ${this.#bytes} bytes, and this is too much (allowed: a quarter of ${this.#bytesMax} bytes, client_request_bytes_max); try again later`,
+      `commands that wait for EXEC and values under WATCH, of all clients, hold ${this.#bytes} bytes, and this is too much (allowed: a quarter of ${this.#bytesMax} bytes, client_request_bytes_max); try again later`,
     );
   }
 

@@ -3,9 +3,9 @@
  * Walking the log costs a tenth of reading the keys one by one. It also reads the disk under values that are still in
  * memory, and so finds bit rot.
  *
- * Rejects with `StorageFailed` if the disk fails, once it has read the other segments. A visited value is its key's newest at the instant of the call.
- * Writes continue meanwhile; records of segments that begin after the walk did are not visited. If only the head of a
- * group has rotted, it is rewritten.
+ * Rejects with `StorageFailed` if the disk fails, once it has read the other segments. A visited value is its key's
+ * newest at the instant of the call. Writes continue meanwhile; records of segments that begin after the walk did are
+ * not visited. If only the head of a group has rotted, it is rewritten.
  */
 import { LockstepError } from '../../base/errors.ts';
 import type { Token } from '../../base/ids.ts';
