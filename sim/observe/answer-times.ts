@@ -8,9 +8,15 @@ import type { AnswerTime } from '../check/cluster/answer-times.ts';
 import type { Cluster } from '../world/cluster/cluster.ts';
 import type { World } from '../world/world.ts';
 
-interface Owed {
+/** A request as its connection states it. */
+export interface StatedRequest {
   readonly what: string;
-  readonly allowedUs: number;
+  /** Undefined: it states no time, and is not measured. */
+  readonly allowedMs: number | undefined;
+  readonly hasId: boolean;
+}
+
+interface Owed extends StatedRequest {
   readonly heardUs: number;
 }
 
@@ -75,11 +81,11 @@ export class AnswerTimes {
     this.#records = records;
   }
 
-  /** A request has arrived whole; `allowedMs` undefined: it is not measured. */
-  asked(connection: number, what: string, allowedMs: number | undefined): void {
+  /** A request has arrived whole. */
+  asked(connection: number, request: StatedRequest): void {
     const owed = this.#owed.get(connection) ?? [];
     this.#owed.set(connection, owed);
-    owed.push({ what, allowedUs: (allowedMs ?? Infinity) * 1000, heardUs: this.#clock().ranUs });
+    owed.push({ ...request, heardUs: this.#clock().ranUs });
   }
 
   /** The oldest request of the connection is answered to the end. */
@@ -98,11 +104,11 @@ export class AnswerTimes {
     this.#answeredUs.delete(connection);
   }
 
-  #note(connection: number, { what, allowedUs, heardUs }: Owed, answered: boolean): void {
-    if (allowedUs === Infinity) return;
+  #note(connection: number, { what, allowedMs, hasId, heardUs }: Owed, answered: boolean): void {
+    if (allowedMs === undefined) return;
     const { ranUs, lateUs, atUs } = this.#clock();
-    const sinceUs = Math.max(heardUs, this.#answeredUs.get(connection) ?? 0);
-    const tookUs = ranUs - sinceUs;
-    this.#records.push({ node: this.#node, what, atUs, tookUs, allowedUs, lateUs, answered });
+    const tookUs = ranUs - Math.max(heardUs, this.#answeredUs.get(connection) ?? heardUs);
+    const allowedUs = allowedMs * 1000;
+    this.#records.push({ node: this.#node, what, atUs, tookUs, allowedUs, lateUs, hasId, answered });
   }
 }

@@ -1,5 +1,8 @@
 import { expect, it } from 'vitest';
 
+import { messages } from '../../engine/api/pbc/schema.ts';
+import type { AnswerTime } from '../check/cluster/answer-times.ts';
+import { AnswerTimes } from './answer-times.ts';
 import { ClientObserver } from './client-observer.ts';
 
 const properties =
@@ -69,4 +72,29 @@ it('a listing over HTTP that finds too few replicas fails as a read, a change of
   const listing = 'GET /buckets/b/keys?keys=true HTTP/1.1\r\nHost: n1\r\nConnection: close\r\n\r\n';
   expect(failures(listing)).toBe('reads {"NoQuorum":1}, writes {}');
   expect(failures(`${properties}{}`)).toBe('reads {}, writes {"NoQuorum":1}');
+});
+
+it('notes how long the node takes for each request that states a time, over both protocols', () => {
+  const records: AnswerTime[] = [];
+  const clock = { ranUs: 0, lateUs: 0, atUs: 0 };
+  const observer = new ClientObserver(1024, new AnswerTimes('n1', () => ({ ...clock }), records));
+  observer.opened(1, true);
+  observer.heard(1, Buffer.from('GET /buckets/b/keys/k?timeout=50 HTTP/1.1\r\nHost: n1\r\n\r\n'));
+  const names = { bucket: Buffer.from('b'), key: Buffer.from('k') };
+  const operations = [{ ...names, delete: true }];
+  const transaction = { operations, timeout: 70, id: Buffer.from('c') };
+  observer.opened(2, false);
+  observer.heard(2, messages.getReq.encode({ ...names, timeout: 60 }));
+  observer.heard(2, messages.transactionReq.encode(transaction));
+  clock.ranUs = 40;
+  observer.wrote(1, Buffer.from('HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n'));
+  observer.wrote(2, messages.getResp.encode({}));
+  observer.closed(2, 'ended');
+  expect(
+    records.map(({ what, allowedUs, tookUs, hasId, answered }) => [what, allowedUs, tookUs, hasId, answered]),
+  ).toEqual([
+    ['get over HTTP', 50_000, 40, false, true],
+    ['get over the binary protocol', 60_000, 40, false, true],
+    ['transaction over the binary protocol', 70_000, 0, true, false],
+  ]);
 });

@@ -150,7 +150,7 @@ export class ClientObserver {
       if (this.#guesses.has(id)) exchange.owed = undefined;
       else if (asked !== undefined) {
         this.#sums.add(`http.${asked}`);
-        this.#times?.asked(id, `${asked} over HTTP`, exchange.timeoutMs);
+        this.#times?.asked(id, { what: `${asked} over HTTP`, allowedMs: exchange.timeoutMs, hasId: false });
       }
     }
     const conversation = this.#open.get(id);
@@ -242,13 +242,14 @@ export class ClientObserver {
   }
 
   #asked(id: number, conversation: Conversation, frame: Frame): void {
-    const { asked, timeout } = requestOf(frame);
+    const { asked, timeout, operations = 0, hasId = false } = requestOf(frame);
     conversation.owed.push(asked);
-    this.#times?.asked(id, `${asked} over the binary protocol`, timeout === 0 ? undefined : timeout);
+    const allowedMs = timeout === 0 ? undefined : timeout;
+    this.#times?.asked(id, { what: `${asked} over the binary protocol`, allowedMs, hasId });
     this.#sums.add(asked);
     if (asked !== 'transaction') return;
-    conversation.operations.push(operationsOf(frame));
-    this.#sums.add('operations', operationsOf(frame));
+    conversation.operations.push(operations);
+    this.#sums.add('operations', operations);
   }
 
   /** The answer to a job or a listing consists of any number of frames. */
@@ -376,6 +377,9 @@ function isOutOfReach(reply: ClientReply): boolean {
 interface Request {
   readonly asked: Asked;
   readonly timeout?: number | undefined;
+  /** Of a transaction: how many operations it has, and whether under an idempotency key. */
+  readonly operations?: number;
+  readonly hasId?: boolean;
 }
 
 const otherRequest: Request = { asked: 'other' };
@@ -403,8 +407,12 @@ function decodedRequest(frame: Frame): Request {
   }
   if (code === messages.authReq.code) return { asked: 'login' };
   if (code === messages.transactionReq.code) {
-    const { operations, timeout } = messages.transactionReq.decode(body);
-    return { asked: (operations?.length ?? 0) > 0 ? 'transaction' : 'other', timeout };
+    const { operations = [], timeout, id } = messages.transactionReq.decode(body);
+    const hasId = id !== undefined && id.length > 0;
+    return {
+      asked: operations.length > 0 ? 'transaction' : 'other',
+      ...{ timeout, operations: operations.length, hasId },
+    };
   }
   if (code === messages.transactionListReq.code) return { asked: 'question' };
   if (code === messages.transactionGetReq.code)
@@ -412,10 +420,6 @@ function decodedRequest(frame: Frame): Request {
   if (code === messages.transactionResolveReq.code)
     return { asked: asks(messages.transactionResolveReq.decode(body), 'resolution') };
   return otherRequest;
-}
-
-function operationsOf({ body }: Frame): number {
-  return messages.transactionReq.decode(body).operations?.length ?? 0;
 }
 
 function asks({ transaction_id: xid }: { readonly transaction_id: Uint8Array }, asked: Asked): Asked {
