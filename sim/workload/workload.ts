@@ -354,7 +354,7 @@ export class Load {
       nowUs: () => this.#world.nowUs,
       connectTimeoutUs,
       answerTimeoutUs,
-      times: new RequestTimes(answerTimeoutUs, this.#plan.settings),
+      times: this.#requestTimes(),
     });
   }
 
@@ -466,6 +466,11 @@ export class Load {
     return record;
   }
 
+  /** Requests after the load state no brief time: what they read must be answered. */
+  #requestTimes(): RequestTimes {
+    return new RequestTimes(answerTimeoutUs, this.#ended ? {} : this.#plan.settings);
+  }
+
   /** `only`: the node that the client stays with. */
   #client(name: string, io: Io, datacenter: string, only?: string): Client {
     return new Client({
@@ -484,7 +489,7 @@ export class Load {
       nowUs: () => this.#world.nowUs,
       connectTimeoutUs,
       answerTimeoutUs,
-      times: new RequestTimes(answerTimeoutUs, this.#plan.settings),
+      times: this.#requestTimes(),
     });
   }
 
