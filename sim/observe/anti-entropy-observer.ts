@@ -27,6 +27,8 @@ interface Book {
   readonly sweptSeconds: Map<string, number>;
   /** Virtual time at which the tree was last certainly current: the begin of a finished exchange of either side. */
   freshUs: number;
+  /** When the last sweep began, which marks all segments dirty; -1 before the first. */
+  sweptUs: number;
   /** This incarnation has begun to update the tree. */
   begun: boolean;
 }
@@ -63,9 +65,10 @@ export class AntiEntropyObserver {
     on('aae.snapshot.saved', ({ sums }) => sums.add('saved'));
     on('aae.leaf.refuted', ({ sums }) => sums.add('refuted'));
     // A sweep marks everything dirty. From then on only a finished exchange proves that all of it was derived again.
-    on('aae.sweep.began', (book) => {
+    on('aae.sweep.began', (book, { atUs }) => {
       book.begun = true;
       book.freshUs = -1;
+      book.sweptUs = atUs;
     });
     on('aae.exchange.started', (book, event) => {
       book.underWay += 1;
@@ -160,8 +163,13 @@ export class AntiEntropyObserver {
   #finish(event: TraceEvent): void {
     const beganUs = this.#exchanges.exchanges.at(-1)?.beganUs ?? -1;
     const peer = String(event.fields['peer']);
-    this.#bookOf(event.host).freshUs = beganUs;
-    if (this.#nodes.has(peer) && !this.#hasDouble(peer)) this.#bookOf(peer).freshUs = beganUs;
+    this.#derived(this.#bookOf(event.host), beganUs);
+    if (this.#nodes.has(peer) && !this.#hasDouble(peer)) this.#derived(this.#bookOf(peer), beganUs);
+  }
+
+  /** An exchange that began then has finished: unless a sweep has begun since, all segments were derived in between. */
+  #derived(book: Book, beganUs: number): void {
+    if (beganUs > book.sweptUs) book.freshUs = beganUs;
   }
 
   /** Another process runs under the node's name: its peers may be exchanging with that process. */
@@ -199,6 +207,7 @@ export class AntiEntropyObserver {
       underWay: 0,
       sweptSeconds: new Map(),
       freshUs: -1,
+      sweptUs: -1,
       begun: false,
     };
     this.#books.set(name, book);
