@@ -26,6 +26,7 @@ import type { HeldVersion } from './replica-shadow.ts';
 import { FlushHistory } from './flush-history.ts';
 import { ReplicaShadow, entryHash } from './replica-shadow.ts';
 import { ReplacementRule, contextOf, objectOf } from './replacement-rule.ts';
+import { StoreSyncs } from './store-syncs.ts';
 
 /**
  * A write this much older than an exchange may still become visible during it, in virtual microseconds: a record counts
@@ -55,6 +56,8 @@ interface OpenExchange {
   readonly flushed: ReadonlySet<string>;
   readonly sinceSnapshot: ReadonlySet<string>;
   readonly reported: ReportedKey[];
+  /** Keys whose newest record on either side was not synced when the exchange began. */
+  readonly unsynced: ReadonlySet<string>;
   /** The newest sequence number of each side's store when the exchange began. */
   readonly positions: readonly number[];
 }
@@ -81,10 +84,12 @@ export class ExchangeObserver {
    * may have taken it whole; the node does not count it before its next start.
    */
   readonly #doubted = new Map<string, ReadonlySet<string>>();
+  readonly #syncs: StoreSyncs;
   #moving = false;
 
   constructor(world: World, cluster: Cluster) {
     this.#world = world;
+    this.#syncs = new StoreSyncs(world);
     this.#cluster = cluster;
     for (const name of cluster.names) this.#watch(name);
     const on = (name: string, listener: (event: TraceEvent) => void): void =>
@@ -171,18 +176,21 @@ export class ExchangeObserver {
     const { differing, flushed, sinceSnapshot } = this.#compare(node, peer);
     const beganUs = this.#world.nowUs;
     const positions = [node, peer].map((name) => this.#shadows.get(name)?.seqSeen ?? 0);
-    const reported: ReportedKey[] = [];
-    this.#open.set(node, { node, peer, beganUs, differing, flushed, sinceSnapshot, reported, positions });
+    const unsynced = new Set([node, peer].flatMap((name) => this.#unsyncedAt(name)));
+    const found = { differing, flushed, sinceSnapshot, unsynced, reported: [] };
+    this.#open.set(node, { node, peer, beganUs, positions, ...found });
   }
 
   #ended(node: string, end: ExchangeRecord['end'], listed: number, code = ''): void {
     const open = this.#open.get(node);
     if (open === undefined) return;
     this.#open.delete(node);
-    const { peer, beganUs } = open;
+    const { unsynced, ...begun } = open;
+    const { peer, beganUs } = begun;
     const { differing: differingAtEnd, removed } = this.#compare(node, peer);
+    const failed = [node, peer].flatMap((name) => [...(this.#doubted.get(name) ?? [])]);
     this.exchanges.push({
-      ...open,
+      ...begun,
       end,
       code,
       listed,
@@ -190,7 +198,7 @@ export class ExchangeObserver {
       differingAtEnd,
       touched: this.#touched(node, peer, beganUs - slackUs),
       touchedWithin: this.#touched(node, peer, beganUs),
-      doubted: new Set([node, peer].flatMap((name) => [...(this.#doubted.get(name) ?? [])])),
+      doubted: new Set([...unsynced, ...failed]),
       fromElsewhere: this.#fromElsewhere(open),
       removed,
       skipped: this.#whySkipped(node, peer),
@@ -241,6 +249,10 @@ export class ExchangeObserver {
     const position = this.#loaded.get(name);
     const seq = shadow.newest(key)?.seq ?? 0;
     return position !== undefined && seq > position && seq <= shadow.seqAtOpen;
+  }
+
+  #unsyncedAt(name: string): readonly string[] {
+    return [...this.#touched(name, name, this.#syncs.unsyncedSinceUs(name)).keys()];
   }
 
   #share(token: number, left: string, right: string): boolean {

@@ -88,12 +88,7 @@ describe('an owner whose store has failed', () => {
         ]),
         new Set(),
       );
-      for (const atUs of [3, 4]) {
-        run.clock = atUs;
-        run.observer.synced('n2');
-      }
-      run.clock = 6;
-      run.observer.failed('n2');
+      run.observer.failed('n2', 3);
       if (restarts) run.observer.started('n2');
       run.clock = 10;
       run.observer.began('n4');

@@ -29,8 +29,6 @@ export class HandoverObserver {
   readonly #startedUs = new Map<string, number>();
   /** Nodes whose present incarnation has rebuilt its disk. */
   readonly #rebuilt = new Set<string>();
-  /** The last two syncs of each node's store. */
-  readonly #synced = new Map<string, readonly [before: number, last: number]>();
   /** Nodes whose store takes no writes any more, and since when what they wrote may not be synced. */
   readonly #failed = new Map<string, number>();
   readonly #lost: BadEvent[] = [];
@@ -108,18 +106,12 @@ export class HandoverObserver {
     }
   }
 
-  /** The node has synced a file of its store. */
-  synced(node: string): void {
-    const [, last = 0] = this.#synced.get(node) ?? [];
-    this.#synced.set(node, [last, this.#nowUs()]);
-  }
-
   /**
    * The node's store has failed. What its failed sync was for lies on the disk, but the node serves what it held before.
-   * A write may begin while the sync before it is under way, so the sync before that one is the bound.
+   * `unsyncedSinceUs`: since when what it wrote may not be synced.
    */
-  failed(node: string): void {
-    this.#failed.set(node, this.#synced.get(node)?.[0] ?? 0);
+  failed(node: string, unsyncedSinceUs: number): void {
+    this.#failed.set(node, unsyncedSinceUs);
   }
 
   /** What the node can give to others; undefined also where that differs from what lies on its disk. */

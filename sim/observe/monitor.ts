@@ -35,6 +35,7 @@ import type { DiskExceptions, Owners } from './object-observer.ts';
 import { ObjectObserver } from './object-observer.ts';
 import { ReadMemoryObserver } from './read-memory-observer.ts';
 import { RouteObserver } from './route-observer.ts';
+import { StoreSyncs } from './store-syncs.ts';
 import { SyncedRecords } from './synced-records.ts';
 import type { Cluster } from '../world/cluster/cluster.ts';
 import type { World } from '../world/world.ts';
@@ -206,10 +207,8 @@ export class Monitor {
       this.#handovers.started(host);
       this.#pace.started(host);
     });
-    world.trace.on('disk.file.synced', ({ host, fields }) => {
-      if (String(fields['what']).startsWith('store/')) this.#handovers.synced(host);
-    });
-    world.trace.on('store.failed', ({ host }) => this.#handovers.failed(host));
+    const syncs = new StoreSyncs(world);
+    world.trace.on('store.failed', ({ host }) => this.#handovers.failed(host, syncs.unsyncedSinceUs(host)));
     world.trace.on('store.damage.found', ({ host, fields }) => {
       // An operator's copy of a store may be damaged, too.
       if (!cluster.names.includes(host)) return;

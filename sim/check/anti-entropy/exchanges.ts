@@ -51,7 +51,10 @@ export interface ExchangeRecord {
    */
   readonly touched: ReadonlyMap<string, number>;
   readonly touchedWithin: ReadonlyMap<string, number>;
-  /** Keys whose newest record on either side may belong to the write that its store has failed at. */
+  /**
+   * Keys whose newest record on either side was not synced when the exchange began, so that the node did not count it, or
+   * may belong to the write that its store has failed at.
+   */
   readonly doubted: ReadonlySet<string>;
   /** Keys of which a side received, during the exchange, a version that neither side had at its begin. */
   readonly fromElsewhere: ReadonlySet<string>;
