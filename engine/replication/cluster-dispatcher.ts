@@ -227,7 +227,7 @@ export class ClusterDispatcher implements Dispatcher {
     for (let timeoutMs = given.timeoutMs; ; timeoutMs = Math.floor((deadlineUs - clock.nowUs()) / 1000)) {
       const request = this.#inPresentEpoch(timeoutMs === given.timeoutMs ? given : { ...given, timeoutMs });
       try {
-        return await this.#writeOnce(request, need, span);
+        return await this.#writeOnce(request, need, deadlineUs, span);
       } catch (error) {
         const isFlushed = router.epochs.isFormer(request.key.packed);
         if (!isFlushed || given.ifContext !== undefined || clock.nowUs() >= deadlineUs) throw error;
@@ -236,13 +236,17 @@ export class ClusterDispatcher implements Dispatcher {
     }
   }
 
-  async #writeOnce(request: PutRequest, need: WriteNeed, span: OpenSpan | undefined): Promise<PutResult> {
-    const { self, view, router, ring, settings, clock } = this.#parts;
+  async #writeOnce(
+    request: PutRequest,
+    need: WriteNeed,
+    untilUs: number,
+    span: OpenSpan | undefined,
+  ): Promise<PutResult> {
+    const { self, view, router, ring, settings } = this.#parts;
     const place = new KeyPlacement(router.tokenOf(request.key), ring());
     const placement = place.in(ring());
     const timeoutUs = (request.timeoutMs ?? settings.timeoutMs) * 1000;
     checkTime(timeoutUs);
-    const untilUs = clock.nowUs() + timeoutUs;
     if (!placement.includes(self) || !view.isRoutable(self)) {
       return { object: await this.#forwarding.run(request, need, place, untilUs, span) };
     }
