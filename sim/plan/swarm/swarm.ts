@@ -50,8 +50,8 @@ const baseline = {
   transfer_drop_delay_seconds: 1,
 } as const;
 
-/** Bytes that rotted unread are found by a full sweep alone. */
-const sweeping: Settings = { aae_full_sweep_interval_seconds: 3 };
+/** Where disks lose records, only a sweep finds unread rot, and a leave waits in vain for a lost transaction. */
+const losingRecords: Settings = { aae_full_sweep_interval_seconds: 3, leave_patience_seconds: 20 };
 
 /**
  * Settings of half of the runs: the limits that a run's few seconds reach. With a server's own limits no file of the
@@ -287,9 +287,10 @@ function assemble(
   faults: readonly FaultDraw[],
 ): Scenario {
   const { cluster, transactions, redis, jobs, stormMs } = frame;
-  const drawn = { ...settingsOf(frame), ...(faults.some(({ kind }) => losesCopies(kind)) ? sweeping : {}) };
+  const losesRecords = faults.some(({ kind }) => losesCopies(kind));
+  const drawn = { ...settingsOf(frame), ...(losesRecords ? losingRecords : {}) };
   const antiEntropy = drawn['aae_enabled'] !== false;
-  const losing = frame.replaced || faults.some(({ kind }) => losesCopies(kind));
+  const losing = frame.replaced || losesRecords;
   const excuses = excusesOf({
     transactions: transactions !== undefined,
     redis: redis !== undefined,
