@@ -79,8 +79,7 @@ export class OperatorObserver {
     if (word === undefined) return;
     this.#words.delete(xid);
     const decided = this.#committed.has(xid) ? 'commit' : 'rollback';
-    // A branch with nothing to write has no second phase: once its coordinator has forgotten the transaction, it hears of
-    // a rollback, which is what its operator decided.
+    // A coordinator whose disk has lost its decision tells of a rollback.
     if (word !== decided && word !== told) this.#owed.set(xid, { atUs, told });
   }
 }

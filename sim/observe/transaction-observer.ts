@@ -137,7 +137,8 @@ export class TransactionObserver {
   happened(name: string, fields: Fields, nowUs: number, clocks: Clocks): void {
     this.#lastUs = nowUs;
     const xid = String(fields['xid']);
-    this.#operators.happened(name, xid, fields, nowUs);
+    // Where a branch writes nothing, no outcome differs from what its operator decided.
+    if (this.#records.branch(xid)?.onlyChecks !== true) this.#operators.happened(name, xid, fields, nowUs);
     // The next attempt of a transaction begins under an id of its own; its client hears of one transaction.
     if (name === 'xa.attempt.repeated') this.#sums.add('begun', -1);
     else if (name.startsWith('xa.c.') || name.startsWith('xa.decision.'))

@@ -12,6 +12,7 @@ import {
   readBranch,
   readDecision,
 } from '../../engine/transactions/formats/records.ts';
+import { isReadOnly } from '../../engine/transactions/formats/prepare-request.ts';
 import type { TransactionRecordsFound } from '../check/metrics/reconcile/account.ts';
 import { segmentHeadBytes } from '../../engine/storage/log/record.ts';
 import type { LogRecord, SegmentHead, SegmentTail } from './log-records.ts';
@@ -32,6 +33,8 @@ export interface RecordHeld {
   readonly committers: readonly string[];
   /** A decision that was written together with the effects of the coordinator's own branch. */
   readonly own: boolean;
+  /** A branch that has checks and nothing to write. */
+  readonly onlyChecks: boolean;
 }
 
 const logFile = /^store\/\d+\.log$/;
@@ -109,19 +112,20 @@ export class TransactionRecords {
   }
 }
 
-const removed = { state: undefined, sinceMs: 0, committers: [], own: false };
+const removed = { state: undefined, sinceMs: 0, committers: [], own: false, onlyChecks: false };
 
 function said(isBranch: boolean, value: Uint8Array | 'damaged'): Omit<RecordHeld, 'seq'> {
-  const damaged = { state: 'damaged', sinceMs: 0, committers: [], own: false } as const;
+  const damaged = { ...removed, state: 'damaged' } as const;
   if (value === 'damaged') return damaged;
   try {
     if (isBranch) {
-      const { state, sinceMs } = readBranch(value);
-      return { state: state === 'prepared' ? state : 'done', sinceMs, committers: [], own: false };
+      const { state, sinceMs, order } = readBranch(value);
+      const onlyChecks = order.operations.length > 0 && isReadOnly(order);
+      return { ...removed, state: state === 'prepared' ? state : 'done', sinceMs, onlyChecks };
     }
     const { state, sinceMs, branches, own } = readDecision(value);
     const committers = branches.filter(({ readOnly }) => !readOnly).map(({ node }): string => node);
-    return { state, sinceMs, committers, own: own !== undefined };
+    return { ...removed, state, sinceMs, committers, own: own !== undefined };
   } catch (error) {
     if (error instanceof BytesError) return damaged;
     throw error;

@@ -266,7 +266,7 @@ export class BranchDriver {
     if (branch.alone !== undefined) branch.round = round;
     this.post(branch, { kind: 'applyForced' });
     // The store holds the values from now on.
-    branch.order = withOperations(branch.order, []);
+    if (!waitsToForget(branch)) branch.order = withOperations(branch.order, []);
   }
 
   async #forceHeuristicRollback(branch: Branch): Promise<true | LockstepError> {

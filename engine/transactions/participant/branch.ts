@@ -116,9 +116,17 @@ export class Branch {
   }
 }
 
-/** The branch has nothing to write: whatever the outcome, it only releases its locks. */
+/**
+ * The branch has nothing to write: whatever the outcome, it only releases its locks. If an operator has decided it, it
+ * released them then, and no outcome can differ from that decision.
+ */
 export function waitsToForget({ phase, order }: Pick<Branch, 'phase' | 'order'>): boolean {
-  return isUndecided(phase) && isReadOnly(order);
+  return isUndecided(phase) ? isReadOnly(order) : isHeuristicPending(phase) && onlyChecks(order);
+}
+
+/** The branch has checks and nothing else. False once its operations are done and dropped. */
+export function onlyChecks(order: PrepareRequest): boolean {
+  return order.operations.length > 0 && isReadOnly(order);
 }
 
 /** The branch's record in `state`. */
@@ -129,7 +137,9 @@ export function recordOf(
   if (state === 'prepared') return writeBranch(xid, { state, sinceMs, order, places: [] }, orderBytes);
   // An applied branch never asks the others. A heuristic decision is compared with what they say, so it names them.
   const rest = withOperations(order, [], state === 'applied' ? [] : order.branches);
-  return writeBranch(xid, { state, sinceMs, order: rest, places });
+  // The checks tell a start that nothing was written.
+  const kept = state !== 'applied' && onlyChecks(order) ? order : rest;
+  return writeBranch(xid, { state, sinceMs, order: kept, places });
 }
 
 /** Marks a step, with the keys and the phase of the branch. */

@@ -16,7 +16,13 @@ import { applyBatch, Branch, waitsToForget } from './branch.ts';
 import type { Inquirer } from './branch-driver.ts';
 import { BranchDriver } from './branch-driver.ts';
 import type { BranchEvent } from '../protocol/branch-protocol.ts';
-import { isHeuristicUnderWay, isUndecided, isUnderWay, knownOf } from '../protocol/branch-protocol.ts';
+import {
+  isHeuristicPending,
+  isHeuristicUnderWay,
+  isUndecided,
+  isUnderWay,
+  knownOf,
+} from '../protocol/branch-protocol.ts';
 import { BranchTable } from './branch-table.ts';
 import { decideHeuristically, mayBeForgotten } from './heuristic-decision.ts';
 import { checkPrepareRequest, isFree } from './conditions.ts';
@@ -288,8 +294,12 @@ export class Branches {
     mark(this.#context.io, 'p.decision.recv', xid, { decision: 'rollback' });
     const branch = this.#table.get(xid);
     this.#ended.enter(xid, 'rolledBack');
-    if (branch === undefined) sometimes('transaction.rollback-of-unknown');
-    else this.#driver.post(branch, { kind: 'rollbackHeard' });
+    if (branch === undefined) {
+      sometimes('transaction.rollback-of-unknown');
+      return;
+    }
+    const isUncompared = isHeuristicPending(branch.phase) && waitsToForget(branch);
+    this.#driver.post(branch, { kind: isUncompared ? 'forgetHeard' : 'rollbackHeard' });
   }
 
   /** What this node tells a branch that asks. If it has no record, it will not prepare the transaction any more. */
