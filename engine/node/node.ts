@@ -40,7 +40,7 @@ import { forgetLostProperties, StoredProperties } from './stored-properties.ts';
 import { recordsLost } from '../buckets/property-keeper.ts';
 import type { StatsSnapshot } from '../metrics/snapshot.ts';
 import { storeDirectory } from '../storage/log/file-names.ts';
-import { openOrQuarantine } from '../storage/recovery/quarantine.ts';
+import { openOrQuarantine, quarantineUnopened } from '../storage/recovery/quarantine.ts';
 import { Store } from '../storage/store.ts';
 
 /** The answer of `GET /cluster`. */
@@ -391,6 +391,9 @@ async function open(io: Io, config: NodeConfig, disk: CountedDisk): Promise<Open
       ? await openStore(openOrQuarantine(io, hintDirectory, hintStoreOptions(config)))
       : undefined;
     if (hints !== undefined) noteHints(io, files, hints);
+    // This node answers for its hints when a tombstone is removed (`tombstones/reaper.ts`). Hints that no incarnation
+    // reads meanwhile would bring back deleted values once `hinted_handoff` is on again.
+    else await quarantineUnopened(io, hintDirectory, 'hinted_handoff is off: anti-entropy brings the hints');
     const owner = { node: config.name, clusterId: config.clusterId };
     const identity = await Identity.open(io, identityPath, owner, {
       had: files.has('identity'),

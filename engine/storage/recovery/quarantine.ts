@@ -1,9 +1,10 @@
 /**
- * Moves an unreadable store out of the way of a new one, for data that matters less than a node that starts (hints).
- * Its files stay, with `.unread` appended to their names, until the next quarantine.
+ * Moves an unreadable store out of the way of a new one, for data that matters less than a node that starts (hints),
+ * and a store that a start does not open. Its files stay, with `.unread` appended to their names, until the next quarantine.
  */
 import { LockstepError } from '../../base/errors.ts';
 import type { Disk } from '../../io/disk.ts';
+import { asStoreError } from '../faults.ts';
 import { manifestName, numberOfName } from '../log/file-names.ts';
 import type { StoreOptions } from '../options.ts';
 import { Store } from '../store.ts';
@@ -22,6 +23,24 @@ export async function openOrQuarantine(
     const files = await setAside(io.disk, directory);
     io.log.event('error', 'store.set.aside', { directory, files, reason: error.message });
     return Store.open(io, directory, options);
+  }
+}
+
+/**
+ * Quarantines the store in the directory, if there is one, because this start does not open it. A later start that
+ * opened it would find what it held then, and not what has become of that since. A store without a manifest is left: no
+ * start opens it. Rejects with `StorageFailed`.
+ */
+export async function quarantineUnopened(
+  { disk, log }: StoreIo,
+  directory: string,
+  reason: string,
+): Promise<void> {
+  try {
+    if ((await disk.size(`${directory}/${manifestName}`)) === undefined) return;
+    log.event('warn', 'store.set.aside', { directory, files: await setAside(disk, directory), reason });
+  } catch (error) {
+    throw asStoreError(error, 'the store cannot be set aside');
   }
 }
 
