@@ -1,6 +1,7 @@
 /**
  * Moves an unreadable store out of the way of a new one, for data that matters less than a node that starts (hints),
- * and a store that a start does not open. Its files stay, with `.unread` appended to their names, until the next quarantine.
+ * and a store that a start does not open. Its files stay, with `.unread` appended to their names, until the next
+ * quarantine.
  */
 import { LockstepError } from '../../base/errors.ts';
 import type { Disk } from '../../io/disk.ts';

@@ -397,9 +397,20 @@ class Recovery {
     const tokens = lost === 'none' ? [] : lost === undefined ? 'all' : [lost.token as Token];
     this.#damaged(segment, { kind, offset, bytes, keyCount: 0, tokens });
     if (lost === 'none') return;
-    const seqMax = breach.seqMax ?? (segment.seqMax > 0 ? segment.seqMax : this.#lastSeq);
+    if (breach.seqMax === undefined && segment.seqMax === 0) this.#numberLostRecords(segment);
+    const seqMax = breach.seqMax ?? segment.seqMax;
     this.#lastSeq = Math.max(this.#lastSeq, seqMax);
     this.#book.suspect({ hash: lost?.hash, seqMax });
+  }
+
+  /**
+   * Nothing is known of the records of an open segment that is gone: they were newer than all that are here. They get
+   * the next number, which no write takes. The manifest records it, so that later starts doubt no newer key.
+   */
+  #numberLostRecords(segment: Segment): void {
+    this.#lastSeq += 1;
+    segment.seqMax = this.#lastSeq;
+    this.#changed = true;
   }
 
   result(): Recovered {
