@@ -43,7 +43,7 @@ async function bundle(target, ...programs) {
   for (const program of programs)
     for (const { fileName, code, moduleIds } of await bundled(program)) {
       mkdirSync(made, { recursive: true });
-      writeFileSync(join(made, fileName), escaped(code));
+      writeFileSync(join(made, fileName), escaped(withGivenImport(code)));
       for (const directory of moduleIds.map(packageOf)) if (directory !== undefined) packages.add(directory);
     }
   writeFileSync(join(made, 'LICENSES.txt'), [...packages].toSorted().map(licenseOf).join('\n'));
@@ -60,6 +60,14 @@ async function bundled({ input, codeSplitting, minify }) {
   });
   await build.close();
   return output;
+}
+
+/**
+ * `import()` becomes a call of the function that the loader gives (`engine/real/bundled-code.ts`). What has a body is a
+ * method of that name.
+ */
+function withGivenImport(code) {
+  return code.replace(/(?<![.\w$])import\((?![^()]*\)\s*\{)/g, 'importModule(');
 }
 
 function escaped(code) {

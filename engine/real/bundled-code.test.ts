@@ -1,6 +1,6 @@
 /** Tests how the bundle is loaded, with and without code that was compiled before. */
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -40,6 +40,18 @@ const run = 'console.log(exports.run());';
 test('files are compiled at each start until the build has stored what was compiled', () => {
   expect(loaded(directory, ['program.cjs'], `${run} code.save();`)).toBe('part/program.cjs 2');
   expect(loaded(directory, ['program.cjs'], run)).toBe('part/program.cjs 0');
+});
+
+test('a file imports packages and modules, also when its compiled code was stored', () => {
+  const part = pathToFileURL(join(directory, 'own.mjs')).href;
+  writeFileSync(join(directory, 'own.mjs'), 'export const own = 7;');
+  const text = `exports.run = async () => [typeof (await importModule('http')).get, typeof (await importModule('typescript')).default.version, (await importModule(${JSON.stringify(part)})).own];`;
+  writeFileSync(join(directory, 'program.cjs'), text);
+  // Packages are looked for from the bundle on.
+  symlinkSync(join(import.meta.dirname, '../../node_modules'), join(directory, 'node_modules'));
+  const script = 'console.log(String(await exports.run()));';
+  expect(loaded(directory, ['program.cjs'], `${script} code.save();`)).toBe('function,string,7 1');
+  expect(loaded(directory, ['program.cjs'], script)).toBe('function,string,7 0');
 });
 
 test('stored code that is damaged, or of another text, is refused, and the file is compiled', () => {

@@ -4,14 +4,16 @@
  * compiled code beside the bundle, in a directory for this version of V8, its flags and the processor's features.
  * Elsewhere, and if V8 refuses what is stored, the files are compiled as usual.
  *
- * The files are CommonJS and plain ASCII. What is stored is code: it belongs to the build, as the bundle does, and a
+ * The files are CommonJS and plain ASCII. Their `import()` is a function that they are given: V8 forgets, of code that it
+ * takes as compiled, who may import for it. What is stored is code: it belongs to the build, as the bundle does, and a
  * running node never writes it.
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
+import { createRequire, isBuiltin } from 'node:module';
 import { dirname, join } from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { cachedDataVersionTag } from 'node:v8';
-import { constants, Script } from 'node:vm';
+import { Script } from 'node:vm';
 
 type ModuleFunction = (
   exports: object,
@@ -19,6 +21,7 @@ type ModuleFunction = (
   module: { exports: object },
   filename: string,
   directory: string,
+  importModule: (id: string) => Promise<object>,
 ) => void;
 
 /** The files of one bundle, each loaded once. */
@@ -52,7 +55,7 @@ export class BundledCode {
     const evaluate = this.#scriptOf(file, path).runInThisContext() as ModuleFunction;
     const require = (id: string): unknown =>
       id.startsWith('./') ? this.load(id.slice(2)) : this.#require(id);
-    evaluate(module.exports, require, module, path, dirname(path));
+    evaluate(module.exports, require, module, path, dirname(path), (id) => this.#import(id));
     return module.exports;
   }
 
@@ -63,14 +66,22 @@ export class BundledCode {
       writeFileSync(join(this.#compiled, file), script.createCachedData());
   }
 
+  /** `import(id)` in a file. `id`: a package, a module of Node.js, or the URL of a module. */
+  async #import(id: string): Promise<object> {
+    const isWhole = id.startsWith('file:') || isBuiltin(id);
+    return (await import(isWhole ? id : pathToFileURL(this.#require.resolve(id)).href)) as object;
+  }
+
   #scriptOf(file: string, path: string): Script {
     const cachedData = this.#stored(file);
     const text = readFileSync(path, 'latin1');
-    const script = new Script(`(function(exports,require,module,__filename,__dirname){${text}\n})`, {
-      filename: path,
-      ...(cachedData === undefined ? {} : { cachedData }),
-      importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
-    });
+    const script = new Script(
+      `(function(exports,require,module,__filename,__dirname,importModule){${text}\n})`,
+      {
+        filename: path,
+        ...(cachedData === undefined ? {} : { cachedData }),
+      },
+    );
     if (script.cachedDataRejected !== false) this.#refused += 1;
     this.#scripts.set(file, script);
     return script;
