@@ -3,7 +3,8 @@
  * finds bit rot), recomputes the whole tree, and then exchanges with every peer, with short rests between ticks. The
  * sweep is complete for a peer once an exchange with it has finished. A peer that cannot be asked is waited for: the
  * sweep is complete once it has finished with every node that shares replicas with this one, which is at once where none
- * does.
+ * does. A peer that is busy, or with which exchanges fail, keeps no other peer waiting: the others have their turn in
+ * between, also those that the sweep has finished with.
  */
 import { assert } from '../base/assert.ts';
 import { asLockstepError, LockstepError } from '../base/errors.ts';
@@ -62,6 +63,17 @@ export interface SchedulerParts {
 /** How an exchange ended. */
 export type ExchangeOutcome = ExchangeEnd | 'failed';
 
+/** `engaged`: the exchange has not begun, since this node answers another peer's exchange. */
+type TryOutcome = ExchangeOutcome | 'engaged';
+
+/** A peer's place among the others. */
+interface Turn {
+  /** The number of the last try; the peers are asked in the order of these numbers. */
+  tried: number;
+  /** When the last exchange ended that the peer was not too busy for. */
+  endedUs: number;
+}
+
 /** The exchanges of this incarnation with one peer. */
 export interface PeerRecord {
   lastExchangeMs: number;
@@ -94,9 +106,12 @@ export class Scheduler {
   /** After a sweep that could not begin, since the disk refused to read: how long it rests, and until when. */
   #sweepRestUs = 0;
   #sweepRestsUntilUs = 0;
-  /** Exchanges in a row that have failed. */
-  #failedExchanges = 0;
-  #lastPeer: NodeId | undefined;
+  readonly #turns = new Map<NodeId, Turn>();
+  #tries = 0;
+  /** Peers with which an exchange of the present sweep has failed, and none has finished since. */
+  readonly #failedWith = new Set<NodeId>();
+  /** The last exchange has not finished: the next one is with another peer, if one is due. */
+  #isHeldUp = false;
   #stopped = false;
 
   constructor(parts: SchedulerParts, options: SchedulerOptions) {
@@ -126,9 +141,12 @@ export class Scheduler {
     this.#metrics?.keysDiverged(index, datacenter, rack, count);
   }
 
-  /** Whether a sweep is pending or under way. One that only waits for peers which cannot be asked does not count. */
+  /**
+   * Whether a sweep is pending or under way. One that only waits for peers which cannot be asked, or with which exchanges
+   * fail, does not count.
+   */
   get sweeping(): boolean {
-    return this.#sweepWanted || this.#parts.peers().some((peer) => this.#isToSweep(peer));
+    return this.#sweepWanted || this.#parts.peers().some((peer) => this.#isNextOfSweep(peer));
   }
 
   /** The record of a peer; undefined before the first exchange with it. */
@@ -211,14 +229,24 @@ export class Scheduler {
       return this.#swept === undefined ? this.#options.tickUs : Math.min(this.#options.tickUs, absentUs);
     }
     const outcome = await this.#exchange(peer);
+    if (outcome === 'engaged') return restUs;
+    this.#note(peer, outcome);
     if (outcome === 'busy') return restUs;
-    this.#lastPeer = peer.node;
-    if (outcome === 'finished') this.#sweptWith(peer);
-    this.#failedExchanges = outcome === 'failed' ? this.#failedExchanges + 1 : 0;
-    const peers = this.#parts.peers();
-    const more = peers.some((one) => this.#isToSweep(one) && one.node !== peer.node);
     // A sweep hurries on to the next peer, but not on and on while none can be finished.
-    return more && this.#failedExchanges < peers.length ? restUs : this.#options.tickUs;
+    const more = this.#parts.peers().some((one) => one.node !== peer.node && this.#isNextOfSweep(one));
+    return more ? restUs : this.#options.tickUs;
+  }
+
+  #note(peer: PeerIdentity, outcome: ExchangeOutcome): void {
+    const { node } = peer;
+    this.#isHeldUp = outcome !== 'finished';
+    this.#tries += 1;
+    const endedUs = outcome === 'busy' ? this.#turnOf(node).endedUs : this.#parts.io.clock.nowUs();
+    this.#turns.set(node, { tried: this.#tries, endedUs });
+    if (outcome === 'failed') this.#failedWith.add(node);
+    if (outcome !== 'finished') return;
+    this.#failedWith.delete(node);
+    this.#sweptWith(peer);
   }
 
   /**
@@ -244,22 +272,44 @@ export class Scheduler {
     this.#sweepWanted = false;
     this.#sweepDueUs = io.clock.nowUs() + this.#options.fullSweepUs;
     this.#swept = new Set();
+    this.#failedWith.clear();
     io.log.event('info', 'aae.sweep.started', { peers: sharing().length });
   }
 
-  /** The next peer in turn; during a sweep, first the peers that it has not finished with. */
+  /**
+   * The next peer in turn; during a sweep, first the peers that it has not finished with. After an exchange that was held
+   * up, any peer that is due has its turn. Otherwise one peer that is busy for long, or has anti-entropy off, would be
+   * chosen again and again, and no other.
+   */
   #select(): PeerIdentity | undefined {
-    const peers = this.#parts.peers();
-    const after = peers.findIndex(({ node }) => node === this.#lastPeer) + 1;
-    const inTurn = [...peers.slice(after), ...peers.slice(0, after)];
-    return inTurn.find((peer) => this.#isToSweep(peer)) ?? inTurn[0];
+    const tried = ({ node }: PeerIdentity): number => this.#turnOf(node).tried;
+    const inTurn = this.#parts.peers().toSorted((left, right) => tried(left) - tried(right));
+    const next = this.#isHeldUp
+      ? inTurn.find((peer) => this.#isNextOfSweep(peer) || this.#isDue(peer))
+      : inTurn.find((peer) => this.#isToSweep(peer));
+    return next ?? inTurn[0];
   }
 
-  async #exchange(identity: PeerIdentity): Promise<ExchangeOutcome> {
+  #turnOf(node: NodeId): Turn {
+    return this.#turns.get(node) ?? { tried: 0, endedUs: -Infinity };
+  }
+
+  /** The last exchange with the peer ended one tick ago, or earlier. */
+  #isDue({ node }: PeerIdentity): boolean {
+    const { tickUs } = this.#options;
+    return this.#parts.io.clock.nowUs() - this.#turnOf(node).endedUs >= tickUs - Math.floor(tickUs / 4);
+  }
+
+  /** The present sweep has not finished with the peer, and has not failed with it either. */
+  #isNextOfSweep(peer: PeerIdentity): boolean {
+    return this.#isToSweep(peer) && !this.#failedWith.has(peer.node);
+  }
+
+  async #exchange(identity: PeerIdentity): Promise<TryOutcome> {
     const { io, links, answerer, repairs, refresh, throttle, shared } = this.#parts;
     if (!answerer.begin(identity.node)) {
       sometimes('anti-entropy.both-begin');
-      return 'busy';
+      return 'engaged';
     }
     const record = this.#recordOf(identity.node);
     const repairer = repairs(identity);
