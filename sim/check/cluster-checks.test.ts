@@ -55,15 +55,19 @@ describe('quorum-intersection', () => {
   });
 
   it('breaks when a read lacks answers although no fault hinders enough replicas and the node', () => {
-    const lacking = (reason: string): CheckReport['ok'] => {
-      const refused: Operation = { ...read, outcome: 'fail', reason };
+    const lacking = (reason: string, tookUs = 500_000): CheckReport['ok'] => {
+      const completedUs = read.invokedUs + tookUs;
+      const refused: Operation = { ...read, outcome: 'fail', reason, completedUs };
       return checkQuorums([refused], [], noOpinions, [], Infinity, new Set(['n3'])).ok;
     };
     for (const reason of ['503 Timeout request timed out', 'timeout', '{r_val_unsatisfied,2,1}'])
       expect(lacking(reason)).toBe(false);
-    expect(lacking('NoQuorum: 1 of 2')).toBe(false);
+    expect(lacking('NoQuorum: 1 of 2', 1000)).toBe(false);
+    // It stated a time in which not every answer comes.
+    expect(lacking('503 Timeout request timed out', 100_000)).toBe(true);
     expect(lacking('Overloaded: too much at once')).toBe(true);
-    const timedOut: Operation = { ...read, outcome: 'fail', reason: 'Timeout: the deadline passed' };
+    const late = { completedUs: read.invokedUs + 500_000, reason: 'Timeout: the deadline passed' };
+    const timedOut: Operation = { ...read, outcome: 'fail', ...late };
     for (const hindered of [['n1'], ['n2', 'n3']])
       expect(checkQuorums([timedOut], [], noOpinions, [], Infinity, new Set(hindered)).ok).toBe(true);
     expect(checkQuorums([timedOut], [], noOpinions, []).ok).toBe(true);

@@ -33,6 +33,10 @@ const disagreement = /the copies of \S+ differ/;
 const spreadUs = 300_000;
 /** How a read ends that too few replicas have answered, over HTTP and in the binary protocol. */
 const lackOfAnswers = /^(?:\d{3} )?(?:NoQuorum|Timeout|timeout)\b|_val_unsatisfied/;
+/** How a read ends whose time is over. */
+const timeIsOver = /^(?:\d{3} )?[Tt]imeout\b/;
+/** A read whose time is over sooner stated less time than an answer may take (`brief_requests_ms`). */
+const patientUs = 200_000;
 const routable: readonly string[] = ['NORMAL', 'JOINING', 'STANDBY'];
 
 /** Requests, and the answers of replicas on the wire. */
@@ -101,9 +105,11 @@ export function checkQuorums(
  */
 function checkReadable(history: History, hindered: ReadonlySet<string>, tally: Tally): void {
   for (const operation of history) {
-    const { kind, node, copies, need, far, agree, outcome, reason, invokedUs } = operation;
+    const { kind, node, copies, need, far, agree, outcome, reason, invokedUs, completedUs } = operation;
     if (kind !== 'get' || far !== undefined || agree === true || hindered.has(node)) continue;
     if (need > copies - hindered.size) continue;
+    if (outcome !== 'ok' && timeIsOver.test(reason) && (completedUs ?? Infinity) - invokedUs < patientUs)
+      continue;
     tally.compare(outcome === 'ok' || !lackOfAnswers.test(reason), invokedUs, () => {
       const others = hindered.size === 0 ? 'no node' : `none but ${[...hindered].join(' ')}`;
       return `${describeOperation(operation)}: faults hinder ${others}, and ${need} of ${copies} replicas must answer`;
