@@ -25,7 +25,7 @@ export function storeOptions(config: NodeConfig): StoreOptions {
     ...storeDefaults,
     nodeName: config.name,
     sync: sync.kind === 'always' ? sync : { kind: 'interval', intervalUs: sync.intervalMs * 1000 },
-    segmentBytes: config.storeSegmentBytesMax,
+    ...sizesOf(config.storeSegmentBytesMax),
     cacheBytes: config.storeCacheBytesMax,
   };
 }
@@ -51,8 +51,17 @@ export function driverLimits(config: NodeConfig): DriverLimits {
 export function hintStoreOptions(config: NodeConfig): StoreOptions {
   return {
     ...storeOptions(config),
-    segmentBytes: Math.min(config.storeSegmentBytesMax, hintSegmentBytesMax),
+    ...sizesOf(Math.min(config.storeSegmentBytesMax, hintSegmentBytesMax)),
     cacheBytes: 0,
+  };
+}
+
+/** A merge copies a few segments at most, however small they are: a disk needs space for no more. */
+function sizesOf(segmentBytes: number): Pick<StoreOptions, 'segmentBytes' | 'merge'> {
+  const { merge } = storeDefaults;
+  return {
+    segmentBytes,
+    merge: { ...merge, copyBytesMax: Math.min(merge.copyBytesMax, 4 * segmentBytes) },
   };
 }
 

@@ -117,6 +117,7 @@ export class Store {
     this.#housekeeping = new Housekeeping(io, directory, options, {
       ...context,
       checks: io.checks,
+      newestSeq: () => this.fingerprints.lastSeq,
       barrier: () => this.#commit.barrier(),
       failed: (error) => this.#commit.fail(error),
     });
@@ -512,6 +513,7 @@ export class Store {
     this.#cache.forget(id);
     keys.place(id, keys.segmentOf(id), offset, valueBytes, keys.seqOf(id), 'damaged');
     segment.damaged = true;
+    segment.lostBytes += bytes;
     const tokens = [keys.tokenOf(id)];
     this.fingerprints.changed(keys.tokenOf(id));
     this.#book.add({

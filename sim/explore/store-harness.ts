@@ -29,7 +29,7 @@ export const smallOptions: StoreOptions = {
   preallocateBytes: 600,
   cacheBytes: 16 * 1024,
   batchBytesMax: 64 * 1024,
-  merge: { ...mergeDefaults, smallCountMin: 4, sliceBytes: 1024, restPercent: 0 },
+  merge: { ...mergeDefaults, smallCountMin: 4, copyBytesMax: 4800, sliceBytes: 1024, restPercent: 0 },
 };
 
 /** The ports of one incarnation of a store. Errors of failed tasks are recorded in `failures`: each is a bug. */

@@ -41,6 +41,8 @@ export class Housekeeping {
   #resting = false;
   #sliceBeganUs = 0;
   #mergeCount = 0;
+  /** Merges drop the removals up to this sequence number, part by part; undefined if none are under way. */
+  #removalsUpTo: number | undefined;
 
   constructor(io: StoreIo, directory: string, options: StoreOptions, context: MergeContext) {
     this.#io = io;
@@ -83,7 +85,9 @@ export class Housekeeping {
     this.#hurried = true;
     try {
       for (;;) {
-        const inputs = [...this.#context.catalog.segments].filter(isMergeable);
+        const inputs = [...this.#context.catalog.segments].filter(
+          (segment) => isMergeable(segment) && !segment.damaged,
+        );
         const report = inputs.length === 0 ? nothingMerged : await this.#merge(inputs);
         if (report !== undefined) return report;
       }
@@ -162,7 +166,9 @@ export class Housekeeping {
     for (;;) {
       const figures = this.#figures();
       const options = cramped ? { ...merge, copyBytesMax: 0 } : merge;
-      const plan = merge.enabled ? planMerge(figures, options, segmentBytes) : undefined;
+      const plan = merge.enabled ? planMerge(figures, options, segmentBytes, this.#removalsUpTo) : undefined;
+      if (plan === undefined) this.#removalsUpTo = undefined;
+      else if (plan.removalsUpTo !== undefined) this.#removalsUpTo = plan.removalsUpTo;
       const waiting = merge.enabled ? decaying(figures, merge) : undefined;
       // Hint files need space, and removing dead segments frees some: dead ones go first.
       if (plan?.reason !== 'dead') await this.#writeHints([...(plan?.numbers ?? []), waiting?.number]);
@@ -229,7 +235,11 @@ export class Housekeeping {
       length: segment.length,
       liveBytes: segment.liveBytes,
       removalBytes: segment.removalBytes,
+      seqMin: segment.seqMin,
+      seqMax: segment.seqMax,
+      cleanSeq: segment.cleanSeq,
       sealed: segment.sealed,
+      damaged: segment.damaged,
       mergeable: isMergeable(segment),
     }));
   }
@@ -266,9 +276,9 @@ export class Housekeeping {
 
 const nothingMerged: MergeReport = { inputCount: 0, outputCount: 0, inputBytes: 0, outputBytes: 0 };
 
-/** Whether the merge frees more than it copies. Merges for other reasons only tidy up. */
+/** Whether the merge, or those that follow it, free more than they copy. Merges for other reasons only tidy up. */
 function givesBack({ reason }: MergePlan): boolean {
-  return reason === 'dead' || reason === 'garbage';
+  return reason === 'dead' || reason === 'garbage' || reason === 'removals';
 }
 
 /** Reads the flag again: a scan may have set it meanwhile. */
@@ -278,5 +288,5 @@ function isDamaged(segment: Segment): boolean {
 
 function isMergeable(segment: Segment): boolean {
   const { sealed, damaged, retired, unsettled, file } = segment;
-  return sealed && !damaged && !retired && !unsettled && file !== undefined;
+  return sealed && (!damaged || segment.isHealed) && !retired && !unsettled && file !== undefined;
 }

@@ -9,7 +9,8 @@ const options = { ...mergeDefaults, smallCountMin: 3, copyBytesMax: 1500 };
 
 function segment(number: number, live: number, removal = 0, length = 1000): SegmentFigures {
   const bytes = { length, liveBytes: live, removalBytes: removal };
-  return { number, kind: 'log', ...bytes, sealed: true, mergeable: true };
+  const seqs = { seqMin: number * 10, seqMax: number * 10 + 9, cleanSeq: 0 };
+  return { number, kind: 'log', ...bytes, ...seqs, sealed: true, damaged: false, mergeable: true };
 }
 
 /** The youngest log segment, without garbage. */
@@ -69,7 +70,31 @@ describe('planMerge', () => {
 
   it('merges everything when removals make up the share, since only then they can be dropped', () => {
     const segments = [segment(1, 600, 300), segment(2, 100, 800)];
-    expect(planMerge(segments, options, segmentBytes)).toEqual({ reason: 'removals', numbers: [1, 2] });
+    const plan = { reason: 'removals', numbers: [1, 2], removalsUpTo: 29 };
+    expect(planMerge(segments, { ...options, copyBytesMax: 2000 }, segmentBytes)).toEqual(plan);
+  });
+
+  it('merges everything for removals in parts, the oldest segments first, each once', () => {
+    const removals = [2, 3, 4].map((number) => segment(number, 100, 800));
+    const oldest = { ...segment(7, 1000), kind: 'merge', seqMin: 1, seqMax: 60 } as const;
+    const first = planMerge([...removals, oldest], options, segmentBytes);
+    expect(first).toEqual({ reason: 'removals', numbers: [7], removalsUpTo: 60 });
+    const copied = { ...oldest, number: 8, cleanSeq: 60 };
+    const second = planMerge([...removals, copied], options, segmentBytes, 60);
+    expect(second).toEqual({ reason: 'removals', numbers: [2], removalsUpTo: 60 });
+    // Segments that are sealed meanwhile do not prolong the merges; the share need not be reached any more.
+    const others = [segment(9, 1000), { ...segment(3, 1000), cleanSeq: 61 }];
+    expect(planMerge([copied, ...others], options, segmentBytes, 60)).toBeUndefined();
+    expect(planMerge([copied, ...others, segment(4, 1000, 0)], options, segmentBytes, 60)?.numbers).toEqual([
+      4,
+    ]);
+  });
+
+  it('merges a healed segment alone, before others are joined', () => {
+    const healed = { ...segment(2, 500, 100), damaged: true };
+    const small = [3, 4, 5].map((number) => segment(number, 120, 0, 200));
+    expect(planMerge([healed, ...small], options, segmentBytes)).toEqual({ reason: 'damaged', numbers: [2] });
+    expect(planMerge([healed, segment(6, 0)], options, segmentBytes)?.numbers).toEqual([6]);
   });
 
   it('never merges a segment that is not mergeable, nor removals beside one', () => {

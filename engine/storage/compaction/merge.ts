@@ -11,9 +11,14 @@
  *
  * A store that closes gives up step 1 and finishes the steps after 2, so that no input remains.
  *
- * A removal is dropped only if its key has a newer record, or if no segment outside the merge begins before it: no
- * older record can then come back. If an input is found damaged, the merge is given up. Every key whose newest record
- * is in the damage is lost from then on, and anti-entropy is notified, as after a start.
+ * A removal is dropped only if its key has a newer record, or if no segment outside the merge can hold an older one,
+ * which would come back: each begins after the removal, or was itself merged after it (`Segment.cleanSeq`). So a store
+ * can be merged part by part, the oldest segments first.
+ *
+ * If an input is found damaged, the merge is given up. Every key whose newest record is in the damage is lost from then
+ * on, and anti-entropy is notified, as after a start. Once those keys have been written again (`Segment.isHealed`), the
+ * segment is merged like another. A removal that cannot be read there must not be missed: an older record of its key may
+ * be in another segment. The file of a damaged input is set aside as evidence, not removed.
  */
 import { failAssertion } from '../../base/assert.ts';
 import { LockstepError } from '../../base/errors.ts';
@@ -45,6 +50,8 @@ export interface MergeContext {
   readonly catalog: Catalog;
   readonly keys: KeyDirectory;
   readonly book: Damages;
+  /** The key directory has every record up to this sequence number. */
+  newestSeq(): number;
   /** Called when the key's newest record, in this segment, cannot be read. */
   readonly lost: RescanContext['lost'];
   /** Resolves when everything that reads can see is durable: a merge may then drop superseded records. */
@@ -90,6 +97,8 @@ export async function mergeSegments(
   inputs: readonly Segment[],
 ): Promise<MergeReport> {
   const output = new MergeOutput(work.disk, work.directory, context.catalog, work.segmentBytes);
+  // From now on the key directory decides what is copied.
+  const knownSeq = context.newestSeq();
   for (const input of inputs) input.enter();
   try {
     await copyInputs(context, work, inputs, output);
@@ -100,6 +109,7 @@ export async function mergeSegments(
   } finally {
     for (const input of inputs) input.leave();
   }
+  for (const segment of output.segments) segment.cleanSeq = knownSeq;
   await publish(context, inputs, output.segments);
   await relocate(context, work, inputs, output.segments);
   dropInputs(context, inputs);
@@ -131,6 +141,8 @@ async function copyInput(
 ): Promise<void> {
   const { file } = input;
   if (file === undefined) throw new MergeRefusedError(`segment ${input.number} is lost`);
+  const wasDamaged = input.damaged;
+  let removalBytes = 0;
   await output.prepare();
   await scanSegment(
     file,
@@ -138,8 +150,10 @@ async function copyInput(
     {
       record: (bytes, at) => {
         if (isKept(context.keys, input, bytes, at, seqOutside)) output.add(bytes, at);
+        if (recordValueBytes(bytes, at) === removalMark)
+          removalBytes += recordBytes(recordKeyBytes(bytes, at), removalMark);
       },
-      ...damageVisitor(context, input),
+      ...(wasDamaged ? knownDamageVisitor(context, input) : damageVisitor(context, input)),
     },
     {
       sealedLength: input.length,
@@ -151,7 +165,9 @@ async function copyInput(
       },
     },
   );
-  if (input.damaged) throw new MergeRefusedError(`segment ${input.number} is damaged`);
+  input.hidesRemovals = removalBytes < input.removalBytes;
+  if (wasDamaged ? !input.isHealed : input.damaged)
+    throw new MergeRefusedError(`segment ${input.number} is damaged`);
 }
 
 function isKept(keys: KeyDirectory, input: Segment, bytes: Buffer, at: number, seqOutside: number): boolean {
@@ -163,11 +179,13 @@ function isKept(keys: KeyDirectory, input: Segment, bytes: Buffer, at: number, s
   return seqOutside < seq && (id === 0 || keys.seqOf(id) < seq);
 }
 
-/** The lowest sequence number outside the merge: older records are in the inputs only. */
+/** Up to this sequence number no segment outside the merge holds an older record of a removed key. */
 function lowestSeqOutside(catalog: Catalog, inputs: readonly Segment[]): number {
+  const merged = new Set(inputs);
   let lowest = Number.MAX_SAFE_INTEGER;
   for (const segment of catalog.segments) {
-    if (!inputs.includes(segment) && !segment.retired) lowest = Math.min(lowest, segment.seqMin);
+    const { retired, seqMin, cleanSeq } = segment;
+    if (!merged.has(segment) && !retired) lowest = Math.min(lowest, Math.max(seqMin, cleanSeq));
   }
   return lowest;
 }
@@ -191,6 +209,22 @@ export function damageVisitor(
       noteDamage(context, segment, { kind, offset, bytes, keyCount: 0, tokens: [] });
       loseWithin(context, segment, breach, 'merge');
     },
+  };
+}
+
+/** The same for a segment that is damaged already: finds only the keys that it has lost since. */
+function knownDamageVisitor(
+  context: Pick<MergeContext, 'keys' | 'book' | 'lost'>,
+  segment: Segment,
+): Pick<ScanVisitor, 'lostValue' | 'breach'> {
+  const { keys } = context;
+  return {
+    lostValue: (bytes, at, offset) => {
+      const id = keys.findBytes(bytes, at + recordHeadBytes, recordKeyBytes(bytes, at));
+      if (id !== 0 && keys.segmentOf(id) === segment.number && keys.offsetOf(id) === offset)
+        context.lost(id, segment, 'merge');
+    },
+    breach: (breach) => void loseWithin(context, segment, breach, 'merge'),
   };
 }
 
@@ -305,6 +339,11 @@ function move(
     failAssertion('a copy is within its segment', output.length, offset + span);
   from.liveBytes -= span;
   output.liveBytes += span;
+  // A read has met the record as unreadable after it was copied: the key stays lost.
+  if (from.lostBytes > 0 && keys.stateOf(id) === 'damaged') {
+    from.lostBytes -= span;
+    output.lostBytes += span;
+  }
   if (from.liveBytes < 0) failAssertion('live bytes are not negative', from.number, from.liveBytes);
   keys.move(id, output.number, offset);
 }
@@ -317,18 +356,23 @@ function dropInputs(context: MergeContext, inputs: readonly Segment[]): void {
 }
 
 /**
- * Asserts that the live bytes of each segment are those of the records at which keys point. Reads every row of the key
+ * Asserts that the live and lost bytes of each segment are those of the records at which keys point. Reads every row of the key
  * directory.
  */
 function checkLiveBytes(catalog: Catalog, keys: KeyDirectory): void {
   const counted = new Map<number, number>();
+  const lost = new Map<number, number>();
   for (const id of keys.ids()) {
-    if (keys.stateOf(id) === 'removed') continue;
+    const state = keys.stateOf(id);
+    if (state === 'removed') continue;
     const number = keys.segmentOf(id);
     const span = recordBytes(keys.keyBytesOf(id), keys.valueBytesOf(id));
     counted.set(number, (counted.get(number) ?? 0) + span);
+    if (state === 'damaged') lost.set(number, (lost.get(number) ?? 0) + span);
   }
-  for (const { number, liveBytes } of catalog.segments) {
+  for (const { number, liveBytes, lostBytes } of catalog.segments) {
+    if (lostBytes !== (lost.get(number) ?? 0))
+      failAssertion('lost bytes are those of the newest records that cannot be read', number, lostBytes);
     const found = counted.get(number) ?? 0;
     counted.delete(number);
     if (found !== liveBytes)

@@ -109,6 +109,7 @@ export class NewestRecords {
     const number = this.#keys.segmentOf(id);
     const segment = number === next.number ? next : this.#catalog.mustFind(number);
     segment.liveBytes -= span;
+    if (segment.lostBytes > 0 && this.#keys.stateOf(id) === 'damaged') segment.lostBytes -= span;
     if (segment.liveBytes < 0)
       failAssertion('live bytes are not negative', segment.number, segment.liveBytes);
   }

@@ -6,6 +6,7 @@
  *     00000007.log    segment 7 (record.ts)
  *     00000007.hint   where segment 7's records are (index/hint-file.ts)
  *     ROOM            written and removed by the free-space probe after a full disk (free-space-probe.ts)
+ *     *.damaged       a damaged segment that was merged, kept for the operator; no start reads it
  *     *.new           a file being replaced; worthless after a crash
  */
 

@@ -179,7 +179,16 @@ export class Catalog {
   async removeFiles(segment: Segment): Promise<void> {
     await segment.file?.close();
     await this.#removeHint(segment);
-    await this.#disk.remove(this.pathOf(segmentName(segment.number)));
+    const path = this.pathOf(segmentName(segment.number));
+    if (segment.damaged) await this.#setAside(path);
+    else await this.#disk.remove(path);
+  }
+
+  /** The file of a damaged segment is evidence: it stays, under a name that no start reads. */
+  async #setAside(path: string): Promise<void> {
+    const kept = `${path}.damaged`;
+    await this.#disk.rename(path, kept);
+    this.#io.log.event('warn', 'store.segment.kept', { path: kept });
   }
 
   async #removeHint(segment: Segment): Promise<void> {
@@ -200,7 +209,7 @@ export class Catalog {
   /** Whether the segment's file has become the spare one. If it cannot be cleared it is removed like any other. */
   async #isKept(segment: Segment): Promise<boolean> {
     const { number, file } = segment;
-    if (file === undefined || this.#spare === undefined) return false;
+    if (file === undefined || segment.damaged || this.#spare === undefined) return false;
     try {
       await this.#removeHint(segment);
       return await this.#spare.keep(file, this.pathOf(segmentName(number)));

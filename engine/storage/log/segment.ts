@@ -24,8 +24,16 @@ export class Segment {
   liveBytes = 0;
   /** Bytes of removals. */
   removalBytes = 0;
-  /** A part of it was found unreadable; it is kept as evidence and never merged. */
+  /** A part of it was found unreadable. It is merged only once this incarnation lacks nothing of it (`isHealed`). */
   damaged = false;
+  /** Bytes of unreadable records that are their keys' newest; a part of `liveBytes`. */
+  lostBytes = 0;
+  /** The start found that records are lost of which it knows no key, or no removal. */
+  hidesRecords = false;
+  /** A merge has missed removals there that this incarnation knows. */
+  hidesRemovals = false;
+  /** No record here is older than a record of the same key up to this sequence number. */
+  cleanSeq = 0;
   /** Merged: the manifest does not name it any more. */
   retired = false;
   /** A merge's output at which not all of its keys point yet: its live bytes are not valid, and it is not merged. */
@@ -55,6 +63,14 @@ export class Segment {
 
   get kind(): SegmentKind {
     return this.identity.kind;
+  }
+
+  /**
+   * Whether it is damaged, and nothing is missed in the memory or on the disk without it: all newest records in the
+   * damage have been written again. Doubt of unknown records would end with it, so such a segment stays as it is.
+   */
+  get isHealed(): boolean {
+    return this.damaged && this.lostBytes === 0 && !this.hidesRecords && !this.hidesRemovals;
   }
 
   /** Extends the range of sequence numbers. */

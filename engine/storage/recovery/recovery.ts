@@ -324,7 +324,10 @@ class Recovery {
       this.#removedIds.push(id);
     } else {
       this.#keys.place(id, segment, offset, valueBytes, seq, damaged ? 'damaged' : 'live');
-      this.#catalog.mustFind(segment).liveBytes += recordBytes(keyBytes, valueBytes);
+      const span = recordBytes(keyBytes, valueBytes);
+      const holder = this.#catalog.mustFind(segment);
+      holder.liveBytes += span;
+      if (damaged) holder.lostBytes += span;
     }
   }
 
@@ -337,9 +340,12 @@ class Recovery {
 
   /** The record that the key's row points at is dead. */
   #bury(id: number): void {
-    if (this.#keys.stateOf(id) === 'removed') return;
+    const state = this.#keys.stateOf(id);
+    if (state === 'removed') return;
     const span = recordBytes(this.#keys.keyBytesOf(id), this.#keys.valueBytesOf(id));
-    this.#catalog.mustFind(this.#keys.segmentOf(id)).liveBytes -= span;
+    const holder = this.#catalog.mustFind(this.#keys.segmentOf(id));
+    holder.liveBytes -= span;
+    if (state === 'damaged') holder.lostBytes -= span;
   }
 
   /** Cuts what was never answered, makes the rest durable, and seals the segment. */
@@ -397,6 +403,7 @@ class Recovery {
     const tokens = lost === 'none' ? [] : lost === undefined ? 'all' : [lost.token as Token];
     this.#damaged(segment, { kind, offset, bytes, keyCount: 0, tokens });
     if (lost === 'none') return;
+    segment.hidesRecords = true;
     if (breach.seqMax === undefined && segment.seqMax === 0) this.#numberLostRecords(segment);
     const seqMax = breach.seqMax ?? segment.seqMax;
     this.#lastSeq = Math.max(this.#lastSeq, seqMax);
