@@ -171,7 +171,10 @@ class Bench {
   }
 
   keep(object: StoredObject, of = key): void {
-    this.hints.keep(peer, of, 7 as Token, encodeObject(object));
+    const bytes = encodeObject(object);
+    this.hints.keep(peer, of, 7 as Token, bytes);
+    // The bytes are valid during the call only.
+    bytes.fill(0xff);
   }
 
   /** Delivers the oldest pending answer of one kind. */

@@ -381,7 +381,8 @@ export class Hints {
       // The write may still reach the disk, and must not be removed unseen: a further write behind it confirms it.
       if (error?.code === 'Timeout') {
         sometimes('hint.write-in-doubt');
-        this.#write(hintKey, change, missed);
+        // The caller's bytes were valid during its call only.
+        this.#write(hintKey, change, { ...missed, object: change.object ?? missed.object });
       } else if (error !== undefined) this.#drop(missed, error);
       else {
         this.counts.stored += 1;
