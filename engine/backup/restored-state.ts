@@ -22,6 +22,7 @@ import { byteStringOf, textOf } from '../base/ids.ts';
 import type { ByteString } from '../base/ids.ts';
 import type { PackedKey } from '../base/object-key.ts';
 import { bucketPrefix, isSystemKey, unpackKey, withoutEpoch } from '../base/object-key.ts';
+import { typeMark } from '../buckets/buckets.ts';
 import { Epochs } from '../buckets/epochs.ts';
 import { readRecord, splitRecordName } from '../buckets/property-codec.ts';
 import { PropertyTable } from '../buckets/property-table.ts';
@@ -399,13 +400,16 @@ async function readProperties(
   return { table, unreadable: [...lost].filter((name) => !read.has(name)).length };
 }
 
-/** Types before their buckets: a type's own record has the shorter name. */
+/**
+ * Types before their buckets: a type's own record has the shorter name. A type that was made at run time is listed even
+ * if it has no properties: the mark that makes it a type is no property.
+ */
 function settingsIn(table: PropertyTable): readonly BucketSetting[] {
   return table.after('').flatMap(({ name, record }) => {
     const place = splitRecordName(name);
     const set = valuesOf(record);
     if (place === undefined || set.size === 0) return [];
-    const props = Object.fromEntries(set);
+    const props = Object.fromEntries([...set].filter(([property]) => property !== typeMark));
     return [{ type: textOf(place.type), bucket: textOf(place.bucket), name: place.bucket, props }];
   });
 }

@@ -12,6 +12,8 @@ export interface BackupBucket {
 
 /** A part of a backup. */
 export interface Selection {
+  /** The buckets that were named; empty if none were. */
+  readonly only: readonly string[];
   readonly isWanted: (key: PackedKey) => boolean;
   readonly isWantedBucket: (place: BackupBucket) => boolean;
   /** Whether the type's own properties are part of it. */
@@ -20,6 +22,7 @@ export interface Selection {
 
 /** All of a backup. */
 export const wholeBackup: Selection = {
+  only: [],
   isWanted: () => true,
   isWantedBucket: () => true,
   isWantedType: () => true,
@@ -45,6 +48,7 @@ export function selectionOf(
   const typeBytes = byteStringOf(wanted);
   const prefixes = only.map((bucket) => bucketPrefix(typeBytes, byteStringOf(bucket)));
   return {
+    only,
     isWanted: (key) =>
       prefixes.length === 0
         ? unpackKey(key)?.type === typeBytes

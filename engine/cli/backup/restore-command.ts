@@ -5,6 +5,7 @@ import { basename, dirname, join } from 'node:path';
 import type { Command } from 'commander';
 
 import { foldedHelp, gather } from '../help-text.ts';
+import { byteStringOf } from '../../base/ids.ts';
 import { restoreDefaults, sendState } from '../../backup/restore.ts';
 import type { BucketSetting } from '../../backup/restored-state.ts';
 import { RestoredState } from '../../backup/restored-state.ts';
@@ -145,6 +146,18 @@ export function propertiesPath({ type, name }: Pick<BucketSetting, 'type' | 'nam
   return `${typePath(type)}/buckets/${bytesInPath(name)}/props`;
 }
 
+/**
+ * Where a setting is written. The properties of a type go to the type; to each of the buckets that `--only` names, if it
+ * names any: the other buckets of the type stay as they are in the cluster.
+ */
+function pathsOf(setting: BucketSetting, { only }: Selection): readonly string[] {
+  const { type, bucket } = setting;
+  if (bucket !== '') return [propertiesPath(setting)];
+  // The default type has no path among objects, but it has properties.
+  if (only.length === 0) return [`/types/${encodeURIComponent(type)}/props`];
+  return only.map((name) => propertiesPath({ type, name: byteStringOf(name) }));
+}
+
 /** Sets types and properties of buckets as they were set at the cut: they decide where objects go, and what is kept. */
 async function restoreProperties(
   client: NodeClient,
@@ -159,10 +172,9 @@ async function restoreProperties(
     const isWanted =
       bucket === '' ? selection.isWantedType(type) : selection.isWantedBucket({ type, bucket });
     if (!isWanted) continue;
-    if (bucket !== '') await ask(client, agent, 'PUT', propertiesPath(setting), { props });
-    else if (types.some(({ name }) => name === type)) {
-      if (typePath(type) !== '') await ask(client, agent, 'PUT', `${typePath(type)}/props`, { props });
-    } else await ask(client, agent, 'POST', '/types', { name: type, props });
+    if (bucket === '' && !types.some(({ name }) => name === type))
+      await ask(client, agent, 'POST', '/types', { name: type, props });
+    else for (const path of pathsOf(setting, selection)) await ask(client, agent, 'PUT', path, { props });
   }
 }
 

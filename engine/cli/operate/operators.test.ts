@@ -187,6 +187,39 @@ test('a backup of the running cluster is verified, shared with the next one, exp
   expect([damaged.code, damaged.out]).toEqual([1, expect.stringContaining('do not have the hash')]);
 });
 
+test('a restore into a new cluster makes the types of run time, and keeps the siblings of the default type', async () => {
+  const backups = join(directory, 'typed');
+  const members = cluster?.nodes.flatMap(({ http }) => ['--node', http]) ?? [];
+  const json = { 'Content-Type': 'application/json' };
+  const text = { 'Content-Type': 'text/plain' };
+  const multOf = async (at: string, path: string): Promise<unknown> => {
+    const shown = (await (await fetch(`http://${at}${path}/props`)).json()) as { props: object };
+    return Reflect.get(shown.props, 'allow_mult');
+  };
+  const body = '{"name":"carts","props":{}}';
+  expect((await fetch(`${origin}/types`, { method: 'POST', body, headers: json })).status).toBe(201);
+  await put('/types/default/props', '{"props":{"allow_mult":true}}', json);
+  const objects = ['/types/carts/buckets/open/keys/k', '/buckets/plain/keys/k'];
+  for (const path of objects) for (const value of ['a', 'b']) await put(path, value, text);
+  expect((await lockstep('backup', backups, ...members)).code).toBe(0);
+  await put('/types/default/props', '{"props":{"allow_mult":false}}', json);
+  // The other buckets of the type are not part of what is restored.
+  const part = await lockstep('restore', backups, '--only', 'plain', ...node);
+  expect([part.code, part.err]).toEqual([0, '']);
+  const [, at = ''] = node;
+  expect([await multOf(at, '/types/default'), await multOf(at, '/buckets/plain')]).toEqual([false, true]);
+  const fresh = await TestingCluster.start(15_948);
+  try {
+    const http = fresh.nodes[0]?.http ?? '';
+    const whole = await lockstep('restore', backups, '--node', http);
+    expect([whole.code, whole.err]).toEqual([0, '']);
+    expect([await multOf(http, '/types/default'), await multOf(http, '/types/carts')]).toEqual([true, true]);
+    for (const path of objects) expect((await fetch(`http://${http}${path}`)).status).toBe(300);
+  } finally {
+    await fresh.stop();
+  }
+});
+
 test('a load has a fixed rate and names its latencies', async () => {
   const line = ['load', '--rate', '100', '--for', '500ms', '--keys', '10', '--clean', '--json', ...node];
   const { code, out } = await lockstep(...line);
