@@ -2,14 +2,17 @@
  * Answers the questions of peers that began an exchange with this node, and records which exchange the node is in. A
  * node takes part in one exchange at a time, so that a divergent key is found, counted and repaired by one pair of
  * nodes. If two nodes begin an exchange with each other at the same instant, the one with the lower name continues.
+ *
+ * If the disk refuses to read some values, their segments are answered as different, and only their lists are refused.
  */
 import type { ByteString, NodeId } from '../base/ids.ts';
 import type { Clock, Timer } from '../io/clock.ts';
 import { Deferred } from '../base/deferred.ts';
+import { LockstepError } from '../base/errors.ts';
 import { sometimes } from '../base/sometimes.ts';
 import type { Refresh } from './refresh.ts';
 import { divide } from './tree.ts';
-import type { TokenRange } from './tree.ts';
+import type { RangeHash, TokenRange } from './tree.ts';
 import type { Answer, KeyList, ListRange, Question } from './messages.ts';
 
 const entryBytes = 16;
@@ -76,18 +79,22 @@ export class Answerer {
     if (begunHere === true && other === peer) this.#engagement = undefined;
   }
 
-  /** Answers one question. Rejects with the local store's error. */
+  /**
+   * Answers one question. Rejects with the local store's error: with `StorageFailed` only if the disk refuses to read the
+   * first range of a `list`.
+   */
   async answer(from: NodeId, question: Question): Promise<Answer> {
     if (question.kind === 'close') {
       if (this.#engagement?.peer === from && !this.#engagement.begunHere) this.#engagement = undefined;
       return { kind: 'closed' };
     }
     if (!this.#engage(from)) return { kind: 'busy' };
-    if (!(await this.#settle(question.ranges))) return { kind: 'busy' };
+    const settled = await this.#settle(question.ranges);
+    if (settled === 'late') return { kind: 'busy' };
     if (question.kind === 'list') return { kind: 'lists', lists: await this.#lists(question.ranges) };
     const { ranges, segmentBits } = question;
     const parts = question.kind === 'hashes' ? ranges : ranges.flatMap((range) => divide(range, segmentBits));
-    return { kind: 'hashes', hashes: parts.map((part) => this.#refresh.hashOf(part)) };
+    return { kind: 'hashes', hashes: parts.map((part) => this.#hashOf(part, settled)) };
   }
 
   #current(): Engagement | undefined {
@@ -108,12 +115,29 @@ export class Answerer {
     return true;
   }
 
-  /** False if recomputing the ranges takes longer than `patienceUs`. */
-  async #settle(ranges: readonly TokenRange[]): Promise<boolean> {
-    const done = new Deferred<boolean>();
-    const timer: Timer = this.#clock.after(patienceUs, () => done.resolve(false));
+  /** The hash of a range. A range in which the disk refuses values is answered so that it differs. */
+  #hashOf(range: TokenRange, settled: 'whole' | 'refused'): RangeHash {
+    const hash = this.#refresh.hashOf(range);
+    if (settled === 'whole' || this.#refresh.tree.dirtyCountIn(range) === 0) return hash;
+    return { high: (hash.high + 1) >>> 0, low: hash.low };
+  }
+
+  /**
+   * Recomputes the ranges. `refused`: the disk refuses some values, whose segments are dirty; `late`: it takes longer than
+   * `patienceUs`.
+   */
+  async #settle(ranges: readonly TokenRange[]): Promise<'whole' | 'refused' | 'late'> {
+    const done = new Deferred<'late'>();
+    const timer: Timer = this.#clock.after(patienceUs, () => done.resolve('late'));
+    const settled = this.#refresh.settle(ranges).then(
+      () => 'whole' as const,
+      (error: unknown) => {
+        if (!isReadRefused(error)) throw error;
+        return 'refused' as const;
+      },
+    );
     try {
-      return await Promise.race([this.#refresh.settle(ranges).then(() => true), done.promise]);
+      return await Promise.race([settled, done.promise]);
     } finally {
       timer.cancel();
     }
@@ -124,11 +148,26 @@ export class Answerer {
     let bytes = 0;
     for (const range of ranges) {
       if (bytes >= this.#listBytesMax) break;
-      const list = await this.#list(range, range.after, this.#listBytesMax - bytes);
+      const list = await this.#listUnlessRefused(range, this.#listBytesMax - bytes, lists.length === 0);
+      if (list === undefined) break;
       for (const entry of list.entries) bytes += entry.key.length + entryBytes;
       lists.push(list);
     }
     return lists;
+  }
+
+  /** Undefined if the disk refuses to read the range; for the first one, throws that. */
+  async #listUnlessRefused(
+    range: ListRange,
+    bytesMax: number,
+    isFirst: boolean,
+  ): Promise<KeyList | undefined> {
+    try {
+      return await this.#list(range, range.after, bytesMax);
+    } catch (error) {
+      if (isFirst || !isReadRefused(error)) throw error;
+      return undefined;
+    }
   }
 
   async #list(range: TokenRange, after: ByteString, bytesMax: number): Promise<KeyList> {
@@ -143,4 +182,8 @@ export class Answerer {
     if (count < entries.length) sometimes('anti-entropy.list-cut');
     return { complete: count === entries.length, entries: entries.slice(0, count) };
   }
+}
+
+function isReadRefused(error: unknown): boolean {
+  return error instanceof LockstepError && error.code === 'StorageFailed';
 }

@@ -6,7 +6,8 @@
  * One batch of parts is followed to its end before the next, and repaired on the way. If an exchange is cut short, the
  * next one finds the repaired parts equal and continues where it stopped.
  *
- * If the disk refuses to read some values, the exchange covers the segments without them, and then fails.
+ * If the disk of either node refuses to read some values, the exchange covers the segments without them, and then fails.
+ * So it does if one of the nodes refuses to repair some keys: the others are repaired first.
  */
 import { assert } from '../base/assert.ts';
 import { LockstepError } from '../base/errors.ts';
@@ -28,6 +29,8 @@ import type { Answer, KeyList, ListRange, Question } from './messages.ts';
 const batchRanges = 64;
 /** Keys repaired at once. */
 const repairWindow = 16;
+/** An exchange goes past so many segments that the peer's disk refuses to read. */
+const refusedListsMax = 64;
 /**
  * Delay between listing keys and reading those that differ. A write under way to both sides has arrived by then and is
  * no divergence.
@@ -96,6 +99,7 @@ async function compareAndRepair(
     parts.step('settle');
     throw failure;
   }
+  talk.mustBeWhole();
   parts.step('close');
   await peer.ask({ kind: 'close' });
   return 'finished';
@@ -119,11 +123,22 @@ class Talk {
   readonly #parts: ExchangeDependencies;
   readonly #peer: ExchangePeer;
   readonly #segmentBits: number;
+  /** Segments that the peer's disk refuses to read. */
+  #refusedLists = 0;
+  /** The first refusal of a segment or a key, and the step at which it came. */
+  #refusal: { readonly step: ExchangeStep; readonly error: LockstepError } | undefined;
 
   constructor(parts: ExchangeDependencies, peer: ExchangePeer) {
     this.#parts = parts;
     this.#peer = peer;
     this.#segmentBits = parts.refresh.tree.segmentBits;
+  }
+
+  /** Throws the first refusal of a segment or a key, if there was one. */
+  mustBeWhole(): void {
+    if (this.#refusal === undefined) return;
+    this.#parts.step(this.#refusal.step);
+    throw this.#refusal.error;
   }
 
   /** The ranges (or, for `parts`, the parts of them) whose hashes differ. */
@@ -157,14 +172,34 @@ class Talk {
     const left: ListRange[] = leaves.map((range) => ({ ...range, after: '' as ByteString }));
     while (left.length > 0) {
       this.#parts.step('list');
-      const answer = await this.#ask({ kind: 'list', segmentBits: this.#segmentBits, ranges: left });
+      const answer = await this.#askForLists(left);
       if (answer === 'busy') return 'busy';
+      if (answer === 'refused') {
+        left.shift();
+        continue;
+      }
       if (answer.kind !== 'lists' || answer.lists.length === 0 || answer.lists.length > left.length) {
         throw nonsense(this.#peer);
       }
-      await this.#repairAll(await this.#suspects(left, answer.lists));
+      const suspects = await this.#suspects(left, answer.lists);
+      if ((await this.#repairAll(suspects)) === 'busy') return 'busy';
     }
     return 'done';
+  }
+
+  /** The answer; `refused` if the peer's disk refuses to read the first of the ranges. */
+  async #askForLists(
+    ranges: readonly ListRange[],
+  ): Promise<Exclude<Answer, { kind: 'busy' }> | 'busy' | 'refused'> {
+    try {
+      return await this.#ask({ kind: 'list', segmentBits: this.#segmentBits, ranges });
+    } catch (error) {
+      if (!(error instanceof LockstepError) || error.code !== 'StorageFailed') throw error;
+      this.#refusal ??= { step: 'list', error };
+      this.#refusedLists += 1;
+      if (this.#refusedLists > refusedListsMax) throw error;
+      return 'refused';
+    }
   }
 
   /** The keys that differ, as far as the lists reach. Removes from `left` what the lists cover. */
@@ -189,8 +224,8 @@ class Talk {
     return suspects;
   }
 
-  async #repairAll(suspects: readonly Suspect[]): Promise<void> {
-    if (suspects.length === 0) return;
+  async #repairAll(suspects: readonly Suspect[]): Promise<'done' | 'busy'> {
+    if (suspects.length === 0) return 'done';
     const { clock, throttle, repair, diverged, step } = this.#parts;
     step('repair');
     await sleep(clock, secondLookUs);
@@ -210,7 +245,21 @@ class Talk {
       if (repairs.some(({ outcome }) => outcome === 'PeerUnavailable')) {
         throw new LockstepError('PeerGone', `${this.#peer.identity.node} went away during a repair`);
       }
+      if ((await this.#noteRefusals(repairs)) === 'busy') return 'busy';
     }
+    return 'done';
+  }
+
+  async #noteRefusals(repairs: readonly Repair[]): Promise<'done' | 'busy'> {
+    const refusals = repairs.flatMap(({ refusal }) => refusal ?? []);
+    const [first] = refusals;
+    if (first === undefined) return 'done';
+    this.#refusal ??= { step: 'repair', error: first };
+    if (!refusals.some(({ code }) => code === 'Timeout')) return 'done';
+    // The peer may be silent, or its lease on the exchange may end because keys wait for a transaction.
+    const answer = await this.#ask({ kind: 'hashes', segmentBits: this.#segmentBits, ranges: [] });
+    this.#parts.step('repair');
+    return answer === 'busy' ? 'busy' : 'done';
   }
 
   async #ask(question: Question): Promise<Exclude<Answer, { kind: 'busy' }> | 'busy'> {

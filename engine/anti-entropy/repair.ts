@@ -10,6 +10,7 @@ import type { PackedKey } from '../base/object-key.ts';
 import { nameOfKey } from '../base/object-key.ts';
 import { sometimes } from '../base/sometimes.ts';
 import type { ConflictRules, Replica } from '../replica/replica.ts';
+import { refusalCodes } from '../replication/refusal-codes.ts';
 import type { Log } from '../io/log.ts';
 import type { AntiEntropyMetrics } from '../metrics/anti-entropy-metrics.ts';
 import type { Suspect } from './diff.ts';
@@ -24,6 +25,11 @@ export type RepairOutcome =
   | 'repaired'
   /** Causality cannot decide; nothing was changed. Not counted as a repair. */
   | 'AmbiguousClock'
+  /**
+   * One side refused this object, or a transaction in doubt holds the key. It says nothing of other keys. Not counted as
+   * a repair.
+   */
+  | 'Refused'
   /** The peer did not answer, or took nothing. Not counted as a repair. */
   | 'PeerUnavailable';
 
@@ -32,6 +38,8 @@ export interface Repair {
   readonly outcome: RepairOutcome;
   /** The two sides held different objects. */
   readonly divergent: boolean;
+  /** Why the key was refused; only with the outcome `Refused`. */
+  readonly refusal?: LockstepError;
 }
 
 /** The part of the local replica that repairs use. */
@@ -62,7 +70,7 @@ export class RepairScheduler {
     return this;
   }
 
-  /** Repairs one key. Rejects with the local store's error only. */
+  /** Repairs one key. Rejects with an error of the local store that concerns more than this key, and no other. */
   async repair(peer: ExchangePeer, suspect: Suspect): Promise<Repair> {
     const repair = await this.#repair(peer, suspect);
     const { divergent, outcome } = repair;
@@ -75,8 +83,9 @@ export class RepairScheduler {
 
   async #repair(peer: ExchangePeer, suspect: Suspect): Promise<Repair> {
     const theirs = await attempt(() => peer.read(suspect));
-    if (theirs === unavailable) return { outcome: 'PeerUnavailable', divergent: false };
-    const mine = await this.#read(suspect.key);
+    if (theirs instanceof LockstepError) return unrepaired(theirs, false);
+    const mine = await attempt(() => this.#read(suspect.key));
+    if (mine instanceof LockstepError) return refusedHere(mine, false);
     const verdict = judge(mine, theirs, this.#rules(suspect.key).allowMult);
     if (verdict === 'equal') return { outcome: 'equal', divergent: false };
     if (verdict === 'ambiguousClock') {
@@ -85,11 +94,14 @@ export class RepairScheduler {
       return { outcome: 'AmbiguousClock', divergent: true };
     }
     const pushed = mine !== undefined && verdict !== 'pull';
-    if (pushed && (await attempt(() => peer.merge(suspect, mine))) === unavailable) {
+    const push = pushed ? await attempt(() => peer.merge(suspect, mine)) : undefined;
+    if (push !== undefined) {
       sometimes('anti-entropy.repair-refused');
-      return { outcome: 'PeerUnavailable', divergent: true };
+      return unrepaired(push, true);
     }
-    if (theirs !== undefined && verdict !== 'push') await this.#merge(suspect, theirs);
+    const pulled = theirs !== undefined && verdict !== 'push';
+    const pull = pulled ? await attempt(() => this.#merge(suspect, theirs)) : undefined;
+    if (pull !== undefined) return refusedHere(pull, true);
     this.#count(peer);
     return { outcome: 'repaired', divergent: true };
   }
@@ -126,13 +138,28 @@ function refused(outcome: 'full' | 'closed'): LockstepError {
   return new LockstepError('Overloaded', `the store's queue is ${outcome}`);
 }
 
-const unavailable = Symbol('unavailable');
+/** The outcome of a key that the peer has not answered for, or has refused. */
+function unrepaired(error: LockstepError, divergent: boolean): Repair {
+  if (isRefusal(error)) return { outcome: 'Refused', divergent, refusal: error };
+  return { outcome: 'PeerUnavailable', divergent };
+}
 
-async function attempt<T>(work: () => Promise<T>): Promise<T | typeof unavailable> {
+/** The outcome of a key that this node has refused. Throws `error` if it concerns more than this key. */
+function refusedHere(error: LockstepError, divergent: boolean): Repair {
+  if (!isRefusal(error)) throw error;
+  return { outcome: 'Refused', divergent, refusal: error };
+}
+
+/** `Timeout`: the key waits for the outcome of a transaction, or the peer has not answered. */
+function isRefusal({ code }: LockstepError): boolean {
+  return code === 'Timeout' || refusalCodes.has(code);
+}
+
+async function attempt<T>(work: () => Promise<T>): Promise<T | LockstepError> {
   try {
     return await work();
   } catch (error) {
-    if (error instanceof LockstepError) return unavailable;
+    if (error instanceof LockstepError) return error;
     throw error;
   }
 }

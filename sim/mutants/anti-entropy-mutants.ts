@@ -135,8 +135,9 @@ export const antiEntropyMutants: readonly Mutant[] = [
     title:
       'a node checks the lists of a peer against the ranges that remain, and gives up what it has just repaired',
     file: 'engine/anti-entropy/exchange.js',
-    find: 'await this.#repairAll(await this.#suspects(left, answer.lists));',
-    replace: `await this.#repairAll(await this.#suspects(left, answer.lists));
+    find: 'const suspects = await this.#suspects(left, answer.lists);',
+    replace: `const suspects = await this.#suspects(left, answer.lists);
+            await this.#repairAll(suspects.splice(0));
             if (answer.lists.length > left.length)
                 throw nonsense(this.#peer);`,
     scenario: 'exchange-interrupted',

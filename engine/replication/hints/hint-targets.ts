@@ -12,6 +12,7 @@ import type { PeerRequest } from '../../peer/wire/messages.ts';
 import type { Hint } from './hint-codec.ts';
 import { encodeHandedHint } from './hint-codec.ts';
 import type { PeerLinks } from '../peer-links.ts';
+import { refusalCodes } from '../refusal-codes.ts';
 import type { WriteDone } from '../../replica/key-slots.ts';
 
 /** What hint delivery needs of the cluster. */
@@ -41,16 +42,6 @@ export type HintOutcome = 'delivered' | 'handedOn' | 'here' | 'refused';
 
 /** What became of a request to one node. */
 type Taken = 'taken' | 'refused' | 'unknown';
-
-/** The codes with which a node, or the link to it, refuses one object. Any other concerns the node as a whole. */
-const refusalCodes: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
-  'BadRequest',
-  'TooLarge',
-  'FrameInvalid',
-  'Corrupted',
-  'StaleEpoch',
-  'Internal',
-]);
 
 /** One way to deliver a hint. Never rejects. */
 export type HintWay = (peer: NodeId, key: PackedKey, hint: Hint) => Promise<HintOutcome>;
