@@ -15,7 +15,7 @@ export interface DigestEntry {
   readonly version: number;
 }
 
-/** A peer's index: 0 for the first that was added, then one more each time. No peer is removed. */
+/** A peer's index: 0 for the first that was added, then one more each time. A forgotten peer's index is used again. */
 export type PeerIndex = number;
 
 /** How far one table knows its peers. */
@@ -43,6 +43,17 @@ export class Progress {
     this.#versions.push(version);
     this.#knownIn.push(0);
     return index;
+  }
+
+  /** Forgets the peer that has this index; another one gets it. */
+  replace(index: PeerIndex, { node, generation, version }: DigestEntry): void {
+    const forgotten = this.#nodes[index];
+    if (forgotten !== undefined) this.#indexes.delete(forgotten);
+    this.#indexes.set(node, index);
+    this.#nodes[index] = node;
+    this.#generations[index] = generation;
+    this.#versions[index] = version;
+    this.#knownIn[index] = 0;
   }
 
   /** Records how far the peer is known now. */

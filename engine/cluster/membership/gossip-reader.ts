@@ -14,7 +14,10 @@ import { declaredStates, moveStages } from './states.ts';
 import type { DigestEntry } from './gossip-progress.ts';
 import type { MemberRecord } from './member-record.ts';
 
-/** The most members in one message; a cluster is smaller. */
+/**
+ * The most members in one message, and in the member file, including those that have left. A table keeps to it
+ * (table.ts): a message with more is read by no node.
+ */
 export const gossipMembersMax = 1024;
 /** The most topics in one message. */
 export const newsMax = 16;

@@ -32,6 +32,10 @@ export function judgeGreeting(
         : `node ${hello.node} has left this cluster, or was replaced; it joins again with join: joining and an empty data_dir`;
     return refusal('unknown', detail);
   }
+  if (known === undefined && !table.hasRoom) {
+    const detail = `this cluster has had too many nodes of different names; a new node may have the name of one that has left, or waits until every member is reachable, and one that has left can be forgotten`;
+    return refusal('unknown', detail);
+  }
   if (known !== undefined && isReborn(known, hello)) {
     const detail = `node ${hello.node} is a member already and has lost its disk, it seems; it starts with join: member, and is given its data again`;
     return refusal('identity', detail);

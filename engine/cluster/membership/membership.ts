@@ -116,6 +116,7 @@ export class Membership {
       ownRecord(settings, identity.generation, file),
       makeDetector,
       (node, from, to) => this.#onMove(node, from, to),
+      () => this.hasPublished && this.members().every(({ node }) => this.#isSelf(node) || this.agrees(node)),
     );
     this.tokenAssignment = new TokenAssignment(io, {
       self: () => this.self,
@@ -228,7 +229,7 @@ export class Membership {
   get agreed(): boolean {
     if (!this.hasPublished) return false;
     return this.members().every(({ node }) => {
-      return node === this.#table.self.node || !this.isRoutable(node) || this.follows(node);
+      return this.#isSelf(node) || !this.isRoutable(node) || this.follows(node);
     });
   }
 
@@ -282,6 +283,10 @@ export class Membership {
   async depart(): Promise<void> {
     this.#io.log.event('info', 'membership.departed', {});
     await this.#fileWriter.depart();
+  }
+
+  #isSelf(node: NodeId): boolean {
+    return node === this.#table.self.node;
   }
 
   #declare(change: Partial<MemberRecord>, stands: () => boolean = () => true): Promise<boolean> {

@@ -6,6 +6,7 @@ import { LockstepError } from '../../base/errors.ts';
 import type { NodeId, Token } from '../../base/ids.ts';
 import { Detector, detectorDefaults } from './detector.ts';
 import { decodeGossip, encodeGossip, GossipCodec } from './gossip-codec.ts';
+import { gossipMembersMax } from './gossip-reader.ts';
 import { recordType, wordsType } from './gossip-schema.ts';
 import type { PeerState } from './states.ts';
 import { isLegalMove } from './states.ts';
@@ -66,6 +67,61 @@ function hear(table: MemberTable, record: MemberRecord, nowUs = 0): Applied {
 }
 
 const applied = { kind: 'applied', newLife: false, moved: false, ringChanged: false };
+
+describe('a member table that is full', () => {
+  const peers = gossipMembersMax - 1;
+
+  function full(left: readonly string[], mayForget: boolean): MemberTable {
+    const made = new MemberTable(
+      recordOf('n1'),
+      () => new Detector(detectorDefaults),
+      () => undefined,
+      () => mayForget,
+    );
+    for (let number = 2; number < 2 + peers; number++) {
+      const name = `n${number}`;
+      hear(made, recordOf(name, { left: left.includes(name), generation: 5000 - number }));
+    }
+    return made;
+  }
+
+  it('refuses further nodes, so that its messages and its file can still be read', () => {
+    for (const [left, mayForget] of [
+      [[], true],
+      [['n7'], false],
+    ] as const) {
+      const table = full(left, mayForget);
+      expect(table.hasRoom).toBe(false);
+      expect(hear(table, recordOf('n2000'))).toEqual(refused('full'));
+      const records = [table.self, ...table.peers()];
+      expect(decodeGossip(encodeGossip({ digest: table.digest(), records, view: '-' })).records.length).toBe(
+        gossipMembersMax,
+      );
+      expect(hear(table, recordOf('n3', { generation: 5000 })).kind).toBe('applied');
+    }
+  });
+
+  it('forgets of the nodes that have left the one of the oldest incarnation', () => {
+    const table = full(['n7', 'n20', 'n15'], true);
+    expect(table.hasRoom).toBe(true);
+    expect(hear(table, recordOf('n2000')).kind).toBe('applied');
+    expect(table.record(node('n20'))).toBeUndefined();
+    expect(table.record(node('n15'))?.left).toBe(true);
+    expect(table.opinion(node('n2000'))).toBe('NORMAL');
+    expect(table.digest().length).toBe(gossipMembersMax);
+    expect(table.newerThan(table.digest())).toEqual([]);
+    const without = table.digest().filter((entry) => entry.node !== node('n2000'));
+    expect(table.newerThan(without)).toEqual([recordOf('n2000')]);
+  });
+
+  it('does not take back what another node still knows to have left', () => {
+    const table = full(['n7', 'n20'], true);
+    hear(table, recordOf('n2000'));
+    expect(table.apply(recordOf('n20', { left: true, generation: 4980 }), node('n3'), 0).kind).toBe('old');
+    expect(table.record(node('n7'))?.left).toBe(true);
+    expect(table.record(node('n2000'))?.state).toBe('NORMAL');
+  });
+});
 
 describe('a member table', () => {
   it('accepts the newer record, by generation and then version, and calls the others old', () => {

@@ -7,7 +7,9 @@
  * Gough, Thomas, "Efficient Reconciliation and Flow Control for Anti-Entropy Protocols" (Scuttlebutt), 2008).
  *
  * Invariants: a node's generation never goes back. Two incarnations with one generation, and two nodes of a rack with
- * one token, are never both accepted. Opinions change only as states.ts allows, and each change is reported once.
+ * one token, are never both accepted. Opinions change only as states.ts allows, and each change is reported once. The
+ * table has no more records than a gossip message may hold: for a further node it forgets one that has left, or refuses
+ * the node.
  */
 import { assert, failAssertion, present } from '../../base/assert.ts';
 import type { NodeId, Token } from '../../base/ids.ts';
@@ -25,6 +27,7 @@ import {
 } from './member-record.ts';
 import type { DigestEntry, PeerIndex } from './gossip-progress.ts';
 import { Progress } from './gossip-progress.ts';
+import { gossipMembersMax } from './gossip-reader.ts';
 import type { DeclaredState, MoveStage, PeerState } from './states.ts';
 import { isLegalMove, isServingState } from './states.ts';
 
@@ -35,8 +38,9 @@ import { isLegalMove, isServingState } from './states.ts';
  * - `sameName`: another process has its name and generation.
  * - `duplicateToken`: another node of its rack has one of its tokens.
  * - `location`, `tokens`: they differ from before, in the same membership.
+ * - `full`: it is unknown, and as many nodes are known as may be.
  */
-export type RefusalReason = 'oldLife' | 'sameName' | 'duplicateToken' | 'location' | 'tokens';
+export type RefusalReason = 'oldLife' | 'sameName' | 'duplicateToken' | 'location' | 'tokens' | 'full';
 
 /** All reasons. */
 export const refusalReasons: readonly RefusalReason[] = [
@@ -45,6 +49,7 @@ export const refusalReasons: readonly RefusalReason[] = [
   'duplicateToken',
   'location',
   'tokens',
+  'full',
 ];
 
 /** What became of a record. */
@@ -83,11 +88,22 @@ export class MemberTable {
   readonly #progress = new Progress();
   readonly #makeDetector: () => Detector;
   readonly #onTransition: TransitionListener;
+  readonly #mayForget: () => boolean;
 
-  constructor(self: MemberRecord, makeDetector: () => Detector, onTransition: TransitionListener) {
+  /**
+   * `mayForget`: true if every member has this node's ring view. Then each of them knows which nodes have left, and none
+   * would bring back a forgotten one as an owner.
+   */
+  constructor(
+    self: MemberRecord,
+    makeDetector: () => Detector,
+    onTransition: TransitionListener,
+    mayForget: () => boolean = () => false,
+  ) {
     this.#self = self;
     this.#makeDetector = makeDetector;
     this.#onTransition = onTransition;
+    this.#mayForget = mayForget;
   }
 
   /** This node's own record. */
@@ -164,7 +180,32 @@ export class MemberTable {
   /** Adds a peer that is known by configuration before it was heard: generation 0, version 0, opinion UNKNOWN. */
   expect(record: MemberRecord): void {
     assert(record.node !== this.#self.node, 'a node does not expect itself');
-    if (!this.#peers.has(record.node)) this.#add(record);
+    if (!this.#peers.has(record.node) && !this.#isFull) this.#add(record, this.#progress.add(record));
+  }
+
+  /** True if there is room for the record of another node, or if one that has left may be forgotten for it. */
+  get hasRoom(): boolean {
+    return !this.#isFull || (this.#mayForget() && this.#longestGone() !== undefined);
+  }
+
+  get #isFull(): boolean {
+    return this.#peers.size + 1 >= gossipMembersMax;
+  }
+
+  /** The node that has left and whose last incarnation is the oldest: every table finds the same one. */
+  #longestGone(): Peer | undefined {
+    let oldest: Peer | undefined;
+    for (const peer of this.#peers.values()) {
+      if (!peer.record.left) continue;
+      const { generation, node } = peer.record;
+      const than = oldest?.record;
+      const isOlder =
+        than === undefined ||
+        generation < than.generation ||
+        (generation === than.generation && node < than.node);
+      if (isOlder) oldest = peer;
+    }
+    return oldest;
   }
 
   /**
@@ -237,7 +278,11 @@ export class MemberTable {
       if (replaced && this.isSuperseded(record)) return { kind: 'old' };
     }
     const sameAsBefore = known !== undefined && known.generation > 0 && samePlace(known, record);
-    const fault = sameAsBefore ? undefined : this.placeFault(record);
+    // A table that is full does not take back a node that was forgotten.
+    if (peer === undefined && record.left && this.#isFull) return { kind: 'old' };
+    const fault = sameAsBefore
+      ? undefined
+      : (this.placeFault(record) ?? (peer === undefined && !this.hasRoom ? 'full' : undefined));
     return fault === undefined ? this.#accept(record, peer, nowUs) : refused(fault);
   }
 
@@ -282,7 +327,7 @@ export class MemberTable {
     const newLife = before?.epoch !== record.epoch;
     if (before !== undefined && !isNewer(record, before))
       failAssertion('a record is replaced by a newer one', record.node, before.generation, record.generation);
-    const peer = known ?? this.#add(record);
+    const peer = known ?? this.#add(record, this.#indexFor(record));
     peer.record = record;
     this.#progress.set(peer.index, record);
     // The time until the first record is no interval.
@@ -305,11 +350,19 @@ export class MemberTable {
     return past ? { kind: 'old' } : refused('sameName');
   }
 
-  #add(record: MemberRecord): Peer {
-    const index = this.#progress.add(record);
+  /** An index for a peer that becomes known: a new one, or that of a node which has left and is forgotten for it. */
+  #indexFor(record: MemberRecord): PeerIndex {
+    const gone = this.#isFull ? this.#longestGone() : undefined;
+    if (gone === undefined) return this.#progress.add(record);
+    this.#peers.delete(gone.record.node);
+    this.#progress.replace(gone.index, record);
+    return gone.index;
+  }
+
+  #add(record: MemberRecord, index: PeerIndex): Peer {
     const peer: Peer = { record, opinion: 'UNKNOWN', detector: this.#makeDetector(), index };
-    if (index !== this.#order.length) failAssertion('peers are numbered in order', index, this.#order.length);
-    this.#order.push(peer);
+    if (index > this.#order.length) failAssertion('peers are numbered in order', index, this.#order.length);
+    this.#order[index] = peer;
     this.#peers.set(record.node, peer);
     if (this.#order.length !== this.#peers.size)
       failAssertion('a peer is added once', record.node, this.#order.length, this.#peers.size);
