@@ -65,9 +65,8 @@ export function votedReadOnly(): Voted {
 
 /** The same request with other operations. Copies field by field, so that all requests share one hidden class. */
 export function withOperations(
-  { coordinator, level, clientId, clientDigest, branches: all }: PrepareRequest,
+  { coordinator, level, clientId, clientDigest, branches }: PrepareRequest,
   operations: PrepareRequest['operations'],
-  branches: PrepareRequest['branches'] = all,
 ): PrepareRequest {
   return { coordinator, level, clientId, clientDigest, branches, operations };
 }

@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest';
 
 import { TestClock, TestLog } from '../../api/testing/test-io.fixture.ts';
-import type { NodeId } from '../../base/ids.ts';
+import type { NodeId, Token } from '../../base/ids.ts';
 import { byteStringOf } from '../../base/ids.ts';
 import type { Member } from '../../cluster/ring/ring.ts';
+import { Ring } from '../../cluster/ring/ring.ts';
 import { NodeStats } from '../../metrics/node-stats.ts';
 import type { PeerReply, PeerRequest } from '../../peer/wire/messages.ts';
 import { AppliedBranchCleanup } from './applied-branch-cleanup.ts';
@@ -13,7 +14,8 @@ import type { ReportedState } from '../formats/messages.ts';
 import { decodeRequest, encodeReply } from '../formats/messages.ts';
 import type { Xid } from '../formats/xid.ts';
 
-const [n1, n2, n3, n4] = ['n1', 'n2', 'n3', 'n4'] as [NodeId, NodeId, NodeId, NodeId];
+const nodes = ['n1', 'n2', 'n3', 'n4'] as [NodeId, NodeId, NodeId, NodeId];
+const [n1, n2, n3, n4] = nodes;
 const options = {
   inquiryIntervalUs: 250_000,
   readWaitUs: 0,
@@ -46,7 +48,12 @@ class CleanupHarness {
     this.branches = Array.from({ length: count }, (_, at) => {
       return { xid: makeXid(n1, '0123456789ab', at + 1), phase, order, askedUs: 0 };
     });
-    const member = (node: NodeId): Member => ({ node, datacenter: 'dc1', rack: 'r1', tokens: [] });
+    const member = (node: NodeId): Member => ({
+      node,
+      datacenter: 'dc1',
+      rack: 'r1',
+      tokens: [nodes.indexOf(node) as Token],
+    });
     const settings = { readLevel: 'DC_QUORUM', writeLevel: 'DC_QUORUM', timeoutMs: 1000 } as const;
     const request = this.#request.bind(this);
     this.#cleanup = new AppliedBranchCleanup(
@@ -59,6 +66,7 @@ class CleanupHarness {
           stats: new NodeStats(),
           peerIndex: () => 0,
           settings,
+          ring: () => new Ring([n2, n3, n4].map(member)),
         },
         log: { decisionOf: () => Promise.reject(new Error('it coordinates nothing')) },
         options,
@@ -137,6 +145,17 @@ describe('an applied branch whose coordinator is no longer a member', () => {
     await lonely.pass();
     expect(lonely.asked).toEqual([]);
     expect(lonely.released).toEqual(lonely.branches.map(({ xid }) => xid));
+  });
+
+  it('asks every member if its record is of an earlier build, and names no branch', async () => {
+    const harness = new CleanupHarness(1, []);
+    harness.links.set(n4, 'undecided');
+    await harness.pass();
+    expect(harness.asked).toEqual(['n3 status', 'n4 status']);
+    expect(harness.released).toEqual([]);
+    harness.links.set(n4, 'none');
+    await harness.pass();
+    expect(harness.released).toEqual([harness.branches[0]?.xid]);
   });
 
   it('asks a silent node once for all branches that wait', async () => {

@@ -11,12 +11,14 @@
  * - While the coordinator cannot be asked.
  * - For as long as outcomes are kept, counted from the first question, if the coordinator has lost its disk.
  * - While another branch waits, if the coordinator has left the cluster or was replaced. The record names the
- *   branches that voted; once none of them waits for the outcome, none ever will.
+ *   branches that voted; once none of them waits for the outcome, none ever will. A record of an
+ *   earlier build names none; for it every member is asked.
  */
 import { LockstepError } from '../../base/errors.ts';
 import type { NodeId } from '../../base/ids.ts';
 import { RecentMap } from '../../base/recent-map.ts';
 import { sometimes } from '../../base/sometimes.ts';
+import type { Member } from '../../cluster/ring/ring.ts';
 import type { RoundDependencies } from '../../replication/round-dependencies.ts';
 import { hasCommit } from '../protocol/branch-protocol.ts';
 import type { Branch } from './branch.ts';
@@ -43,7 +45,7 @@ interface Known {
 }
 
 interface Context extends Asker, Pick<TransactionContext, 'io' | 'options'> {
-  readonly parts: Asker['parts'] & Pick<RoundDependencies, 'self' | 'settings'>;
+  readonly parts: Asker['parts'] & Pick<RoundDependencies, 'self' | 'settings' | 'ring'>;
   readonly log: Pick<TransactionLog, 'decisionOf'>;
   readonly lives: Pick<Incarnations, 'isOver'>;
 }
@@ -146,11 +148,13 @@ export class AppliedBranchCleanup {
 
   /** The coordinator of these branches is no longer a member: asks the other branches of each. */
   async #letOrphansGo(branches: readonly Applied[]): Promise<void> {
-    const { self } = this.#context.parts;
+    const { self, ring } = this.#context.parts;
     sometimes('transaction.orphans-let-go');
     const silent = new Set<NodeId>();
     for (const { xid, order } of branches) {
-      const others = order.branches.filter(({ node }) => node !== self.node && node !== order.coordinator);
+      const known: readonly Pick<Member, 'node'>[] =
+        order.branches.length === 0 ? ring().members : order.branches;
+      const others = known.filter(({ node }) => node !== self.node && node !== order.coordinator);
       const waiting = await Promise.all(others.map(({ node }) => this.#mayWait(node, xid, silent)));
       if (!waiting.includes(true)) this.#coordinator.remembered.release(xid, [self.node]);
     }

@@ -135,10 +135,9 @@ export function recordOf(
   state: BranchState,
 ): StoreWrite {
   if (state === 'prepared') return writeBranch(xid, { state, sinceMs, order, places: [] }, orderBytes);
-  // An applied branch never asks the others. A heuristic decision is compared with what they say, so it names them.
-  const rest = withOperations(order, [], state === 'applied' ? [] : order.branches);
+  // The record names the other branches: one of them may have to learn the outcome from this one.
   // The checks tell a start that nothing was written.
-  const kept = state !== 'applied' && onlyChecks(order) ? order : rest;
+  const kept = state !== 'applied' && onlyChecks(order) ? order : withOperations(order, []);
   return writeBranch(xid, { state, sinceMs, order: kept, places });
 }
 

@@ -77,3 +77,13 @@ test('a rollback is not mixed with an operator’s commit of a branch that only 
     expect(reported).toEqual(check ? [] : ['mixed']);
   }
 });
+
+test('the record of an applied branch names the other branches, which may have to learn the outcome from it', () => {
+  const others = { ...order, branches: [...order.branches, { node: 'n2' as NodeId, writes: true, life: 2 }] };
+  const places = order.operations.map(({ key, token }) => ({ key, token }));
+  const branch = new Branch(xid, others, places, 0, 'prepared', 0);
+  for (const state of ['applied', 'heuristicCommitted', 'heuristicRolledBack'] as const) {
+    const record = readBranch(present(recordOf(branch, state).value, 'the record'));
+    expect(record).toEqual({ state, sinceMs: 0, order: { ...others, operations: [] }, places });
+  }
+});
