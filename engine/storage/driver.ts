@@ -1,6 +1,8 @@
 /**
  * The bounded entrance to a store. A request is accepted, or refused at once as `full` or `closed`. An accepted request
- * is answered once: by the store, or with `Timeout` if that takes too long (the operation may still happen).
+ * is answered once. A read that takes too long is answered `Timeout`. A write is answered by the store alone, however
+ * late: its caller holds what depends on the outcome until then (the key's newest object, locks, a decision), and later
+ * writes may contain this one. So no write is given up in the queue either. Callers answer their clients in time.
  *
  * Reads and writes have separate limits, and reads never wait behind writes. A request is first *queued* (`in`:
  * accepted, not yet passed to the store) and then *in the store* (`out`). Writes beyond what one flush should carry are
@@ -30,7 +32,7 @@ export interface DriverLimits {
   readonly storeWriteBytesMax: number;
   /** Limit of reads at the disk. */
   readonly diskReadsMax: number;
-  /** Microseconds after which an unanswered request is answered `Timeout`. */
+  /** Microseconds after which an unanswered read is answered `Timeout`, and an unanswered write is counted as late. */
   readonly timeoutUs: number;
 }
 
@@ -57,6 +59,8 @@ interface Request {
   readonly acceptedUs: number;
   /** Undefined once answered. */
   done: ReadDone | undefined;
+  /** It has been counted as timed out. */
+  isLate: boolean;
   readonly kind: 'read' | 'write';
   readonly key: PackedKey | undefined;
   readonly bytesMax: number;
@@ -185,7 +189,10 @@ export class StoreDriver {
     return value;
   }
 
-  /** Writes a batch, whole or not at all. `done` is called later, once. The batch must not change until then. */
+  /**
+   * Writes a batch, whole or not at all. `done` is called once, later, with the store's answer. The batch must not change
+   * until then.
+   */
   tryWrite(batch: readonly StoreWrite[], done: WriteDone): SendOutcome {
     if (this.#closed || this.#store.state === 'closed') return this.#dropped('write', 'closed');
     const bytes = batchBytes(batch);
@@ -193,6 +200,7 @@ export class StoreDriver {
       bytes,
       acceptedUs: this.#io.clock.nowUs(),
       done,
+      isLate: false,
       kind: 'write',
       key: undefined,
       bytesMax: 0,
@@ -265,9 +273,7 @@ export class StoreDriver {
       if (this.#writes.length === 0 || !this.#writeFits(0)) return;
       const request = this.#writes.tryReceive();
       if (request?.batch === undefined) return;
-      // Already answered `Timeout`: the write definitely does not happen.
-      if (request.done === undefined) sometimes('store.timed-out-write-skipped');
-      else this.#writeStore(request, request.batch, this.#io.clock.nowUs());
+      this.#writeStore(request, request.batch, this.#io.clock.nowUs());
     }
   }
 
@@ -332,12 +338,17 @@ export class StoreDriver {
     const { done } = request;
     if (done === undefined) return;
     request.done = undefined;
+    if (request.isLate) sometimes('store.write-answered-late');
+    else this.#countAnswer(request, error, value);
+    this.#trimWaiting();
+    done(error, value, withheldBytes);
+  }
+
+  #countAnswer(request: Request, error: LockstepError | undefined, value: Uint8Array | undefined): void {
     const latencyUs = this.#io.clock.nowUs() - request.acceptedUs;
     if (error !== undefined) this.#observer.operationFailed();
     if (request.kind === 'read') this.#observer.readAnswered(value?.length ?? 0, latencyUs);
     else this.#observer.writeAnswered(0, latencyUs);
-    this.#trimWaiting();
-    done(error, value, withheldBytes);
   }
 
   /** Notes the request's deadline. All requests have the same timeout, so the oldest one is always due next. */
@@ -384,11 +395,13 @@ export class StoreDriver {
   }
 
   #timeOut(request: Request, done: ReadDone): void {
-    request.done = undefined;
+    request.isLate = true;
     this.#observer.requestTimedOut();
     if (!this.#late) this.#observer.driverTimedOut();
     this.#late = true;
-    done(new LockstepError('Timeout', `the store did not answer a ${request.kind} in time`), undefined);
+    if (request.kind === 'write') return;
+    request.done = undefined;
+    done(new LockstepError('Timeout', 'the store did not answer a read in time'), undefined);
   }
 }
 
@@ -399,7 +412,18 @@ function readRequest(
   bytesMax: number,
   doubted = false,
 ): Request {
-  return { bytes: key.length, acceptedUs, done, kind: 'read', key, bytesMax, doubted, batch: undefined };
+  const kind = 'read';
+  return {
+    bytes: key.length,
+    acceptedUs,
+    done,
+    isLate: false,
+    kind,
+    key,
+    bytesMax,
+    doubted,
+    batch: undefined,
+  };
 }
 
 function batchBytes(batch: readonly StoreWrite[]): number {

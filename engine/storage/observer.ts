@@ -5,7 +5,7 @@
 export interface StoreObserver {
   /** A read was accepted; `inQueue` requests are queued at the driver now. */
   readRequested(bytes: number, inQueue: number): void;
-  /** It was answered, with or without an error, `latencyUs` after it was accepted. Not called after a timeout. */
+  /** It was answered, with or without an error, `latencyUs` after it was accepted. Not called after `requestTimedOut`. */
   readAnswered(bytes: number, latencyUs: number): void;
   writeRequested(bytes: number, inQueue: number): void;
   writeAnswered(bytes: number, latencyUs: number): void;
@@ -15,9 +15,9 @@ export interface StoreObserver {
   queueWaited(waitUs: number, outQueue: number): void;
   /** A request was refused: the driver is full or closed. */
   requestDropped(outcome: 'full' | 'closed'): void;
-  /** An operation was answered with an error. Timeouts are counted by `requestTimedOut`. */
+  /** An operation was answered with an error. Those that were late are counted by `requestTimedOut` alone. */
   operationFailed(): void;
-  /** A request was answered `Timeout`. */
+  /** A read was answered `Timeout`, or the store has not answered a write in time. */
   requestTimedOut(): void;
   /** The driver has stopped answering in time: the first timeout since its last answer. */
   driverTimedOut(): void;

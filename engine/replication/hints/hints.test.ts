@@ -43,7 +43,6 @@ class SlowStore implements HintStore {
   readonly durable = new Map<PackedKey, Uint8Array>();
   readonly reads: (() => void)[] = [];
   readonly writes: (() => void)[] = [];
-  failures = 0;
   isRotten = false;
   /** Takes no writes, as a store of which a write has failed. */
   isFailed = false;
@@ -67,10 +66,7 @@ class SlowStore implements HintStore {
         if (value === undefined) this.durable.delete(written);
         else this.durable.set(written, value);
       }
-      // Reported late, but durable.
-      const isLate = this.failures > 0;
-      if (isLate) this.failures -= 1;
-      done(isLate ? new LockstepError('Timeout') : undefined);
+      done(undefined);
     });
     return 'ok';
   }
@@ -366,7 +362,7 @@ describe('hints', () => {
   });
 
   it('are removed only when their replica has every write added, in any order of answers', async () => {
-    const others = fc.constantFrom('drain', 'reads', 'writes', 'replies', 'late');
+    const others = fc.constantFrom('drain', 'reads', 'writes', 'replies');
     const step = fc.oneof(fc.nat(7), others);
     const writes = writesOf(8);
     await fc.assert(
@@ -381,8 +377,6 @@ describe('hints', () => {
           } else if (one === 'drain') {
             bench.hints.drain(peer);
             await settle();
-          } else if (one === 'late') {
-            bench.store.failures = 1;
           } else {
             await bench.answer(one);
           }

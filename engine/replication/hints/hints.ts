@@ -285,7 +285,6 @@ export class Hints {
   #tick(): void {
     if (this.#stopped) return;
     this.#timer = this.#io.clock.after(this.#options.drainIntervalUs, () => this.#tick());
-    this.#forgetRemoved();
     for (const peer of this.#peers.members()) if (this.#peers.isRoutable(peer)) this.drain(peer);
     this.#settleEstates();
   }
@@ -378,12 +377,7 @@ export class Hints {
     const writtenMs = Math.max(change.writtenMs, this.#ages.nowMs - ageMs);
     const value = encodeHint({ token, writtenMs, object });
     const outcome = this.#store.tryWrite([{ key: hintKey, token, value }], (error) => {
-      // The write may still reach the disk, and must not be removed unseen: a further write behind it confirms it.
-      if (error?.code === 'Timeout') {
-        sometimes('hint.write-in-doubt');
-        // The caller's bytes were valid during its call only.
-        this.#write(hintKey, change, { ...missed, object: change.object ?? missed.object });
-      } else if (error !== undefined) this.#drop(missed, error);
+      if (error !== undefined) this.#drop(missed, error);
       else {
         this.counts.stored += 1;
         missed.done(undefined);
@@ -469,17 +463,6 @@ export class Hints {
       this.counts[end] += 1;
       this.#unremoved.delete(hintKey);
     } else if (!delivery.overtaken) this.#unremoved.set(hintKey, end);
-  }
-
-  /** A removal that the store answered too late, or with an error, may have happened. */
-  #forgetRemoved(): void {
-    if (this.#unremoved.size === 0 || !this.#store.takesWrites()) return;
-    for (const [hintKey, end] of this.#unremoved) {
-      if (this.#store.has(hintKey)) continue;
-      sometimes('hint.removed-late');
-      this.counts[end] += 1;
-      this.#unremoved.delete(hintKey);
-    }
   }
 
   #isTooOld(hint: Hint): boolean {

@@ -22,9 +22,10 @@ import { WorldRandom } from '../../world/core/random.ts';
 
 type Counts = Record<keyof StoreObserver, number>;
 
-/** A disk whose next read waits until the test releases it. */
+/** A disk whose next read waits until the test releases it, and so do all syncs. */
 class GatedDisk extends JournalDisk {
   gate: Deferred<void> | undefined;
+  syncGate: Deferred<void> | undefined;
 
   override async open(...named: Parameters<JournalDisk['open']>): Promise<DiskFile> {
     const file = await super.open(...named);
@@ -34,6 +35,11 @@ class GatedDisk extends JournalDisk {
       this.gate = undefined;
       await gate?.promise;
       return readAt(into, offset);
+    };
+    const sync = file.sync.bind(file);
+    file.sync = async () => {
+      await this.syncGate?.promise;
+      return sync();
     };
     return file;
   }
@@ -174,19 +180,55 @@ describe('the driver', () => {
     expect(read).toBe(true);
   });
 
-  it('answers Timeout once when the store is silent, counts the silence once, and ignores what comes late', async () => {
-    const { driver, disk, counts, pass } = await stage({ timeoutUs: 1000 });
-    disk.halt();
+  it('answers a read with Timeout once when the disk is silent, and ignores what comes late', async () => {
+    const { driver, disk, counts, pass } = await stage({ timeoutUs: 1000 }, 0);
+    driver.tryWrite(one, () => undefined);
+    await turns();
+    const gate = new Deferred<void>();
+    disk.gate = gate;
     const codes: (string | undefined)[] = [];
-    driver.tryWrite(one, (error) => codes.push(error?.code));
-    pass(600);
-    driver.tryWrite(one, (error) => codes.push(error?.code));
-    pass(500);
+    driver.tryRead(keyNumber(1), (error) => codes.push(error?.code));
+    pass(1100);
     expect(codes).toEqual(['Timeout']);
+    gate.resolve();
+    await turns();
+    expect(codes).toEqual(['Timeout']);
+    expect(counts).toMatchObject({ requestTimedOut: 1, driverTimedOut: 1, readAnswered: 0 });
+  });
+
+  it('answers every write with the store’s answer, however late, and counts the silence once', async () => {
+    const { driver, disk, store, counts, pass } = await stage({ timeoutUs: 1000, storeWritesMax: 1 });
+    const still = new Deferred<void>();
+    disk.syncGate = still;
+    const answers: string[] = [];
+    const write = (key: number): void => {
+      const batch = writesOf([{ key, value: Buffer.from(String(key)) }]);
+      driver.tryWrite(batch, (error) => answers.push(`${key} ${error?.code ?? 'durable'}`));
+    };
+    write(1);
+    pass(600);
+    // Waits in the queue of the driver, behind what the store has.
+    write(2);
+    pass(500);
     pass(600);
     await turns();
-    expect(codes).toEqual(['Timeout', 'Timeout']);
+    expect(answers).toEqual([]);
+    expect([driver.inQueue, driver.outQueue]).toEqual([1, 1]);
     expect(counts).toMatchObject({ requestTimedOut: 2, driverTimedOut: 1, writeAnswered: 0 });
+    disk.syncGate = undefined;
+    still.resolve();
+    await turns(1000);
+    expect(answers).toEqual(['1 durable', '2 durable']);
+    expect([...store.keys()].toSorted()).toEqual([keyNumber(1), keyNumber(2)]);
+    expect(counts).toMatchObject({
+      requestTimedOut: 2,
+      driverTimedOut: 1,
+      writeAnswered: 0,
+      operationFailed: 0,
+    });
+    write(3);
+    await turns();
+    expect(counts).toMatchObject({ requestTimedOut: 2, writeAnswered: 1 });
   });
 
   it('reports a store that went out of service, and refuses nothing silently', async () => {
