@@ -295,7 +295,7 @@ export class Transactions implements TransactionService {
   async resolve(xid: Xid, decision: OperatorDecision): Promise<boolean> {
     if (decision !== 'abandon') return this.#branches.decide(xid, decision);
     if (this.#coordinator.find(xid) !== undefined) return this.#coordinator.abandon(xid);
-    if (!this.#coordinator.singles.abandon(xid) && !this.#branches.forgetHeuristic(xid)) return false;
+    if (!this.#coordinator.singles.abandon(xid) && !(await this.#branches.forgetHeuristic(xid))) return false;
     this.metrics.decidedByOperator('abandon');
     return true;
   }
@@ -367,6 +367,8 @@ export class Transactions implements TransactionService {
         return toldOf(this.#inquired(request.xid, request.life));
       case 'status':
         return toldOf(this.#statusHere(request.xid));
+      case 'waits':
+        return { kind: 'told', state: this.#branches.waits(request.xid) ? 'undecided' : 'none' };
       case 'forget':
         this.#branches.forget(request.xids);
         return { kind: 'told', state: 'none' };
@@ -393,8 +395,8 @@ export class Transactions implements TransactionService {
   }
 
   async #dropUnneeded(node: NodeId, xids: readonly Xid[]): Promise<BranchReply> {
-    await this.#leftovers.letGo(node, xids);
-    return { kind: 'told', state: 'none' };
+    const lost = await this.#leftovers.letGo(node, xids);
+    return { kind: 'told', state: lost.length === 0 ? 'none' : 'forgotten' };
   }
 
   async #carryOut(request: Extract<BranchRequest, { kind: 'commit' | 'redo' }>): Promise<BranchReply> {

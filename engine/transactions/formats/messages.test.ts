@@ -73,7 +73,7 @@ const request: fc.Arbitrary<BranchRequest> = fc.oneof(
   fc.record({ kind: fc.constant('reborn' as const), node, life: fc.nat() }),
   node.map((name) => ({ kind: 'inherit' as const, node: name, replacement: `${name}x` as NodeId })),
   fc.record({
-    kind: fc.constantFrom('commit' as const, 'rollback' as const, 'status' as const),
+    kind: fc.constantFrom('commit' as const, 'rollback' as const, 'status' as const, 'waits' as const),
     xid,
   }),
   fc.record({ kind: fc.constantFrom('inquire' as const, 'inquirePut' as const), xid, life: fc.nat() }),

@@ -90,6 +90,11 @@ export type BranchRequest =
   | { readonly kind: 'inquire'; readonly xid: Xid; readonly life: number }
   /** The same on behalf of a client. The answer commits the node to nothing. */
   | { readonly kind: 'status'; readonly xid: Xid }
+  /**
+   * Asks whether the node's branch of the transaction waits for the outcome. Answered by `told`: `undecided` if it does,
+   * else `none`.
+   */
+  | { readonly kind: 'waits'; readonly xid: Xid }
   | { readonly kind: 'forget'; readonly xids: readonly Xid[] }
   /**
    * `node` has lost what it knew before its incarnation `life`. Asks what the receiver knows of that
@@ -103,7 +108,7 @@ export type BranchRequest =
   | { readonly kind: 'inherit'; readonly node: NodeId; readonly replacement: NodeId }
   /**
    * `node` has applied these branches. The receiver tells it to forget those that none of its transactions needs any
-   * more.
+   * more. It answers `forgotten` if it has lost one of them with its disk, else `none`.
    */
   | { readonly kind: 'needed'; readonly node: NodeId; readonly xids: readonly Xid[] }
   /** Asks which transaction was applied under this idempotency key. Answered by `named` with one record or none. */
@@ -191,7 +196,7 @@ export type BranchReply =
       readonly leads: boolean;
     };
 
-/** A node of an older build may not know the last twelve and answers `BadRequest` to them. */
+/** A node of an older build may not know the last thirteen and answers `BadRequest` to them. */
 const requestKinds = [
   'prepare',
   'commitAlone',
@@ -213,6 +218,7 @@ const requestKinds = [
   'claim',
   'fence',
   'open',
+  'waits',
 ] as const;
 const replyKinds = ['voted', 'ended', 'told', 'bequeathed', 'named', 'fenced'] as const;
 const votes: readonly ReportedVote[] = ['commit', 'readOnly', 'abort', 'doubtful'];
@@ -343,6 +349,7 @@ function readRequest(
     case 'commit':
     case 'rollback':
     case 'status':
+    case 'waits':
       return { kind, xid };
   }
 }

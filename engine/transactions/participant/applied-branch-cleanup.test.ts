@@ -175,6 +175,21 @@ describe('an applied branch whose coordinator is no longer a member', () => {
   });
 });
 
+describe('an applied branch whose coordinator has lost its disk', () => {
+  it('goes once that says so, and no other branch waits', async () => {
+    const harness = new CleanupHarness(1);
+    harness.over.clear();
+    harness.links.set(n1, 'forgotten');
+    harness.links.set(n3, 'undecided');
+    await harness.pass();
+    expect(harness.asked).toEqual(['n1 needed', 'n1 inquire', 'n3 status', 'n4 status']);
+    expect(harness.released).toEqual([]);
+    harness.links.set(n3, 'committed');
+    await harness.pass();
+    expect(harness.released).toEqual([harness.branches[0]?.xid]);
+  });
+});
+
 describe('a branch that an operator rolled back', () => {
   const asked = async (phase: BranchPhase): Promise<readonly string[]> => {
     const harness = new CleanupHarness(1, [n1, n2], phase);

@@ -9,7 +9,8 @@
  *
  * The record stays in three cases, because other branches may have to learn the outcome from it:
  * - While the coordinator cannot be asked.
- * - For as long as outcomes are kept, counted from the first question, if the coordinator has lost its disk.
+ * - If the coordinator has lost its disk: for as long as outcomes are kept, counted from the first question, and from
+ *   then on while another branch waits.
  * - While another branch waits, if the coordinator has left the cluster or was replaced. The record names the
  *   branches that voted; once none of them waits for the outcome, none ever will. A record of an
  *   earlier build names none; for it every member is asked.
@@ -88,30 +89,38 @@ export class AppliedBranchCleanup {
   /**
    * `node`, which may be this one, has applied branches of transactions coordinated here. Tells it to forget those that
    * this coordinator no longer needs. A transaction that is over is never needed again, even without a record of it.
+   * Resolves with the transactions that this coordinator has lost with its disk, and that are too old for a client to
+   * ask about: only their branches can say whether one of them still waits.
    */
-  async letGo(node: NodeId, xids: readonly Xid[]): Promise<void> {
-    if (this.#context.parts.member(node) === undefined) return;
+  async letGo(node: NodeId, xids: readonly Xid[]): Promise<readonly Xid[]> {
+    if (this.#context.parts.member(node) === undefined) return [];
+    const lost: Xid[] = [];
     for (const xid of xids) {
-      if (await this.#needs(xid)) continue;
+      const need = await this.#needOf(xid);
+      if (need === 'unknown') lost.push(xid);
+      if (need !== 'over') continue;
       this.#forgotten.delete(xid);
       this.#coordinator.remembered.release(xid, [node]);
     }
-  }
-
-  /** Whether the coordinator may still ask the branch for its outcome, or repeat its commit. */
-  async #needs(xid: Xid): Promise<boolean> {
-    if (this.#coordinator.find(xid) !== undefined || this.#coordinator.singles.needs(xid)) return true;
-    // The store answers with what is durable: the decision stands until its end is durable.
-    const decided = await this.#context.log.decisionOf(xid);
-    if (decided instanceof LockstepError || decided?.state === 'committing') return true;
-    return (
-      decided === undefined && !this.#coordinator.memory.reachesBackToNameOf(xid) && this.#mayBeAsked(xid)
-    );
+    return lost;
   }
 
   /**
-   * Whether another branch may have to learn from this one what this coordinator has lost: for as long as outcomes
-   * are kept.
+   * Whether the coordinator may still ask the branch for its outcome, or repeat its commit. `unknown`: it has lost the
+   * transaction with its disk.
+   */
+  async #needOf(xid: Xid): Promise<'needed' | 'over' | 'unknown'> {
+    if (this.#coordinator.find(xid) !== undefined || this.#coordinator.singles.needs(xid)) return 'needed';
+    // The store answers with what is durable: the decision stands until its end is durable.
+    const decided = await this.#context.log.decisionOf(xid);
+    if (decided instanceof LockstepError || decided?.state === 'committing') return 'needed';
+    if (decided !== undefined || this.#coordinator.memory.reachesBackToNameOf(xid)) return 'over';
+    return this.#mayBeAsked(xid) ? 'needed' : 'unknown';
+  }
+
+  /**
+   * Whether a client may still ask the branch's node for what this coordinator has lost: for as long as outcomes are
+   * kept.
    */
   #mayBeAsked(xid: Xid): boolean {
     const { io, options } = this.#context;
@@ -141,12 +150,32 @@ export class AppliedBranchCleanup {
     const { parts, lives } = this.#context;
     const { node } = parts.self;
     const xids = branches.map(({ xid }) => xid);
-    if (coordinator === node) await this.letGo(node, xids);
-    else if (lives.isOver(coordinator)) await this.#letOrphansGo(branches);
-    else await askNode(this.#context, coordinator, { kind: 'needed', node, xids }, this.#timeoutUs);
+    if (coordinator === node) {
+      const lost = new Set(await this.letGo(node, xids));
+      await this.#letOrphansGo(branches.filter(({ xid }) => lost.has(xid)));
+    } else if (lives.isOver(coordinator)) {
+      await this.#letOrphansGo(branches);
+    } else {
+      const request = { kind: 'needed', node, xids } as const;
+      const reply = await askNode(this.#context, coordinator, request, this.#timeoutUs);
+      if (reply.kind === 'told' && reply.state === 'forgotten')
+        await this.#letForgottenGo(coordinator, branches);
+    }
   }
 
-  /** The coordinator of these branches is no longer a member: asks the other branches of each. */
+  /** The coordinator has lost some of these transactions with its disk: asks which, and lets those go as orphans. */
+  async #letForgottenGo(coordinator: NodeId, branches: readonly Applied[]): Promise<void> {
+    const orphans: Applied[] = [];
+    for (const branch of branches) {
+      const request = { kind: 'inquire', xid: branch.xid, life: 0 } as const;
+      const reply = await askNode(this.#context, coordinator, request, this.#timeoutUs);
+      if (reply.kind !== 'told') break;
+      if (reply.state === 'forgotten') orphans.push(branch);
+    }
+    await this.#letOrphansGo(orphans);
+  }
+
+  /** No coordinator knows these transactions any more: asks the other branches of each. */
   async #letOrphansGo(branches: readonly Applied[]): Promise<void> {
     const { self, ring } = this.#context.parts;
     sometimes('transaction.orphans-let-go');

@@ -17,6 +17,7 @@ import type { Inquirer } from './branch-driver.ts';
 import { BranchDriver } from './branch-driver.ts';
 import type { BranchEvent } from '../protocol/branch-protocol.ts';
 import {
+  hasCommit,
   isHeuristicPending,
   isHeuristicUnderWay,
   isUndecided,
@@ -24,7 +25,7 @@ import {
   knownOf,
 } from '../protocol/branch-protocol.ts';
 import { BranchTable } from './branch-table.ts';
-import { decideHeuristically, mayBeForgotten } from './heuristic-decision.ts';
+import { checkForgettable, decideHeuristically, reportForgotten } from './heuristic-decision.ts';
 import { checkPrepareRequest, isFree } from './conditions.ts';
 import type { TransactionContext } from '../context.ts';
 import type { DoubtfulAttempt } from './finished-branches.ts';
@@ -338,10 +339,24 @@ export class Branches {
     return decideHeuristically(this.#context, branch, decision, (...posted) => this.#driver.post(...posted));
   }
 
-  /** An operator gives up the comparison of a heuristic decision. False, or throws, as `mayBeForgotten` does. */
-  forgetHeuristic(xid: Xid): boolean {
+  /** Whether the branch of the transaction has something to write, and waits for the outcome or is being decided. */
+  waits(xid: Xid): boolean {
     const branch = this.#table.get(xid);
-    if (!mayBeForgotten(this.#context, branch)) return false;
+    if (branch === undefined || waitsToForget(branch)) return false;
+    return !hasCommit(branch.phase) && !isHeuristicPending(branch.phase);
+  }
+
+  /**
+   * An operator gives up the comparison of a heuristic decision. Resolves with false if the branch has none. Rejects as
+   * `checkForgettable` does.
+   */
+  async forgetHeuristic(xid: Xid): Promise<boolean> {
+    const branch = this.#table.get(xid);
+    if (branch === undefined || !isHeuristicPending(branch.phase)) return false;
+    await checkForgettable(this.#context, branch);
+    // It may have been compared meanwhile, or abandoned by another request.
+    if (!isHeuristicPending(branch.phase)) return false;
+    reportForgotten(this.#context, branch);
     this.#driver.post(branch, { kind: 'operatorForgot' });
     return true;
   }

@@ -5,10 +5,11 @@
  */
 import { present } from '../../base/assert.ts';
 import { LockstepError } from '../../base/errors.ts';
+import type { RoundDependencies } from '../../replication/round-dependencies.ts';
 import type { Branch } from './branch.ts';
 import type { BranchEvent } from '../protocol/branch-protocol.ts';
-import { isHeuristicPending } from '../protocol/branch-protocol.ts';
-import type { TransactionContext } from '../context.ts';
+import type { Asker, TransactionContext } from '../context.ts';
+import { askNode } from '../context.ts';
 
 /**
  * Decides a prepared branch for an operator. Resolves once the decision is durable and, for a commit, once its round
@@ -31,24 +32,51 @@ export async function decideHeuristically(
   throw done;
 }
 
+/** What `checkForgettable` needs. */
+interface Forgetting extends Asker, Pick<TransactionContext, 'lives'> {
+  readonly parts: Asker['parts'] & Pick<RoundDependencies, 'self' | 'settings'>;
+}
+
 /**
- * Whether an operator may drop a heuristic decision that was never compared. True once its coordinator has left, was
- * replaced or has lost its disk: then no node will ever tell what the coordinator decided. False if the branch has no
- * heuristic decision. Throws `Conflict` while the coordinator is a member.
+ * Throws `Conflict` while an operator may not drop a heuristic decision that was never compared:
+ * - Its coordinator is a member and has not lost its disk, so it may yet tell what it decided.
+ * - Another branch waits for the outcome, or cannot be asked. It would take the missing record for an abort, and roll
+ *   back by itself whatever was decided here.
  */
-export function mayBeForgotten(
-  { lives, io }: TransactionContext,
-  branch: Branch | undefined,
-): branch is Branch {
-  if (branch === undefined || !isHeuristicPending(branch.phase)) return false;
-  const { xid, phase, order, orphan } = branch;
+export async function checkForgettable(
+  context: Forgetting,
+  { xid, order, orphan }: Pick<Branch, 'xid' | 'order' | 'orphan'>,
+): Promise<void> {
+  const { lives, parts } = context;
   const { coordinator } = order;
   if (!orphan && !lives.isOver(coordinator)) {
     const detail = `${coordinator} coordinates the transaction and is a member: what was decided here is kept until that has said what it decided`;
     throw new LockstepError('Conflict', detail);
   }
-  io.log.event('warn', 'xa.branch.forgotten', { xid, here: phase, coordinator });
-  return true;
+  const others = order.branches.filter(
+    ({ node }) => node !== parts.self.node && node !== coordinator && !lives.isOver(node),
+  );
+  const timeoutUs = parts.settings.timeoutMs * 1000;
+  const replies = await Promise.all(
+    others.map(({ node }) => askNode(context, node, { kind: 'waits', xid }, timeoutUs)),
+  );
+  for (const [index, { node }] of others.entries()) {
+    const reply = replies[index];
+    if (reply?.kind === 'told' && reply.state === 'none') continue;
+    const why =
+      reply?.kind === 'told'
+        ? `${node} waits for the outcome, and would roll back: decide its branch first`
+        : `${node} may wait for the outcome, and does not answer: abandon this branch once it does, or once it has left`;
+    throw new LockstepError('Conflict', why);
+  }
+}
+
+/** Logs that an operator gave up the comparison of a heuristic decision. */
+export function reportForgotten(
+  { io }: Pick<TransactionContext, 'io'>,
+  { xid, phase, order }: Pick<Branch, 'xid' | 'phase' | 'order'>,
+): void {
+  io.log.event('warn', 'xa.branch.forgotten', { xid, here: phase, coordinator: order.coordinator });
 }
 
 /** Counts and logs an operator's decision that is durable. */

@@ -31,15 +31,19 @@ function transfer(value: string): Promise<HarnessAnswer | undefined> {
   return room.call('n2', 'POST', '/transactions', { operations, timeout_ms: 800 });
 }
 
-/** What n3 and n1 or n2 say to each other of transactions is lost from the decision of n2 on. */
-async function committedWithout3(): Promise<Lasting> {
-  let lost: Lasting | undefined;
+/**
+ * What n3 and n1 or n2 say to each other of transactions is lost from the decision of n2 on. What `lift` gets may be
+ * heard from then on.
+ */
+async function committedWithout3(): Promise<{ lift(...nodes: readonly string[]): void }> {
+  const lost = new Map<string, Lasting>();
   room.onStep('c.decision.synced', ({ host }) => {
-    if (host === 'n2') lost ??= room.losing('n3', ['n1', 'n2'], [requestKinds.transact]);
+    if (host !== 'n2' || lost.size > 0) return;
+    for (const node of ['n1', 'n2']) lost.set(node, room.losing('n3', [node], [requestKinds.transact]));
   });
   expect((await transfer('decided'))?.body).toMatchObject({ outcome: 'committed' });
   await room.pass(second / 2);
-  return { lift: () => lost?.lift() };
+  return { lift: (...nodes) => nodes.forEach((node) => lost.get(node)?.lift()) };
 }
 
 async function replaced(): Promise<void> {
@@ -76,8 +80,62 @@ describe('an applied branch whose coordinator was replaced', () => {
     await restart('n1');
     await room.pass(5 * second);
     expect(['n1', 'n3'].map(statesOn)).toEqual([['applied'], ['prepared']]);
-    lost.lift();
+    lost.lift('n1', 'n2');
     await room.pass(5 * second);
     await expectWhole('decided');
+  });
+});
+
+describe('an applied branch whose coordinator has lost its disk', () => {
+  it('keeps its record for longer than outcomes are kept, while another branch is in doubt', async () => {
+    await begin('applied-lost', { transaction_retention_seconds: 3 });
+    const lost = await committedWithout3();
+    room.cluster.crash('n2', 'dropAll', 'silent');
+    room.cluster.host('n2').disk.wipe();
+    lost.lift('n2');
+    room.cluster.start('n2');
+    await room.pass(15 * second);
+    expect(['n1', 'n3'].map(statesOn)).toEqual([['applied'], ['prepared']]);
+    lost.lift('n1');
+    await room.pass(5 * second);
+    await expectWhole('decided');
+  });
+});
+
+describe('a heuristic decision whose coordinator was replaced', () => {
+  const resolve = async (node: string, xid: string, heuristic: string): Promise<HarnessAnswer | undefined> =>
+    room.call(node, 'POST', `/transactions/${xid}/resolve`, { heuristic });
+
+  async function openAt(node: string): Promise<readonly Readonly<Record<string, unknown>>[]> {
+    const list = await room.call(node, 'GET', '/transactions?state=in_doubt');
+    return list?.body['transactions'] as readonly Readonly<Record<string, unknown>>[];
+  }
+
+  it.each(['commit', 'rollback'])('is not abandoned while another branch waits: %s', async (decision) => {
+    await begin(`abandoned-${decision}`);
+    room.onStep('c.decision.beforeLog', ({ host }) => {
+      if (host === 'n2') room.cluster.lose('n2');
+    });
+    await transfer('decided');
+    await replaced();
+    const xid = String((await openAt('n1'))[0]?.['transaction_id']);
+    expect(await resolve('n1', xid, decision)).toMatchObject({ status: 200 });
+    const refused = await resolve('n1', xid, 'abandon');
+    expect(refused).toMatchObject({ status: 409 });
+    expect(String(refused?.body['detail'])).toContain('n3 waits for the outcome');
+    await room.pass(2 * second);
+    expect(await openAt('n3')).toMatchObject([{ state: 'prepared' }]);
+    room.cluster.crash('n3', 'keepAll', 'silent');
+    expect(String((await resolve('n1', xid, 'abandon'))?.body['detail'])).toContain('does not answer');
+    room.cluster.start('n3');
+    await room.world.runUntil(() => room.cluster.serves('n3'), 10 * second);
+    expect(await resolve('n3', xid, decision)).toMatchObject({ status: 200 });
+    await room.pass(2 * second);
+    for (const node of ['n1', 'n3'])
+      expect((await resolve(node, xid, 'abandon'))?.body).toMatchObject({ heuristic: 'abandon' });
+    await room.pass(second);
+    expect(['n1', 'n3'].map(statesOn)).toEqual([[], []]);
+    const value = decision === 'commit' ? 'decided' : '';
+    for (const key of keys) expect(await room.read('n3', key, 'primary')).toBe(value);
   });
 });

@@ -159,6 +159,9 @@ describe('a heuristic decision for a coordinator that has lost its disk', () => 
     expect((await abandoned())?.status).toBe(409);
     await room.pass(6_000_000);
     expect(await openAt(room, 'n2')).toMatchObject([{ state: 'heuristicRolledBack' }]);
+    // The branch of n3 waits, and would take the missing record for an abort.
+    expect((await abandoned())?.status).toBe(409);
+    await decideAt(room, 'n3', 'rollback');
     expect((await abandoned())?.status).toBe(200);
     expect(await openAt(room, 'n2')).toEqual([]);
     await room.world.runUntil(answer, 30_000_000);
