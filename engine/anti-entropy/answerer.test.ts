@@ -2,7 +2,9 @@
 import { expect, test } from 'vitest';
 
 import { TestClock } from '../api/testing/test-io.fixture.ts';
-import type { NodeId } from '../base/ids.ts';
+import type { ByteString, NodeId } from '../base/ids.ts';
+import { byteStringOf } from '../base/ids.ts';
+import { objectKey } from '../base/object-key.ts';
 import { Answerer } from './answerer.ts';
 import type { Question } from './messages.ts';
 import { Refresh } from './refresh.ts';
@@ -53,4 +55,43 @@ test('the exchange of a peer that is unreachable, or has started again, is over 
     else incarnations.set(first, incarnation);
     expect([await ask(second), await ask(first)]).toEqual(['hashes', 'busy']);
   }
+});
+
+test('a range whose list has many pages is listed once', async () => {
+  const clock = new TestClock();
+  const keys = Array.from(
+    { length: 50 },
+    (_, at) => objectKey(byteStringOf('t'), byteStringOf('b'), byteStringOf(`k${at + 10}`)).packed,
+  );
+  let listings = 0;
+  const range = new Tree(4).rangeOf(0);
+  const refresh = {
+    tree: new Tree(4),
+    settle: () => Promise.resolve(),
+    entriesOf: () => {
+      listings += 1;
+      return Promise.resolve(keys.map((key) => ({ key, token: 1, hash: { high: 1, low: 1 } })));
+    },
+  };
+  const answerer = new Answerer(self, clock, refresh as never, { listBytesMax: 100 });
+  const listed: string[] = [];
+  const listAll = async (): Promise<void> => {
+    for (let isComplete = false; !isComplete;) {
+      const after = (listed.at(-1) ?? '') as ByteString;
+      const answer = await answerer.answer(first, {
+        kind: 'list',
+        segmentBits: 4,
+        ranges: [{ ...range, after }],
+      });
+      const [list] = answer.kind === 'lists' ? answer.lists : [];
+      listed.push(...(list?.entries ?? []).map(({ key }) => key));
+      isComplete = list?.complete ?? true;
+    }
+  };
+  await listAll();
+  expect([listed, listings]).toEqual([keys, 1]);
+  await answerer.answer(first, { kind: 'close' });
+  listed.length = 0;
+  await listAll();
+  expect([listed, listings]).toEqual([keys, 2]);
 });

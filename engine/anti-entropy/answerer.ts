@@ -5,11 +5,12 @@
  *
  * If the disk refuses to read some values, their segments are answered as different, and only their lists are refused.
  */
-import type { ByteString, NodeId } from '../base/ids.ts';
+import type { NodeId } from '../base/ids.ts';
 import type { Clock, Timer } from '../io/clock.ts';
 import { Deferred } from '../base/deferred.ts';
 import { LockstepError } from '../base/errors.ts';
 import { sometimes } from '../base/sometimes.ts';
+import { ListedRange } from './listed-range.ts';
 import type { Refresh } from './refresh.ts';
 import { divide } from './tree.ts';
 import type { RangeHash, TokenRange } from './tree.ts';
@@ -51,6 +52,8 @@ export class Answerer {
   readonly #refresh: Refresh;
   readonly #incarnationOf: (peer: NodeId) => number | undefined;
   readonly #listBytesMax: number;
+  /** What the peer of the present exchange lists. */
+  readonly #listed: ListedRange;
   #engagement: Engagement | undefined;
 
   constructor(
@@ -64,6 +67,7 @@ export class Answerer {
     this.#clock = clock;
     this.#refresh = refresh;
     this.#listBytesMax = listBytesMax;
+    this.#listed = new ListedRange(refresh);
   }
 
   /** Claims this node for an exchange with the peer; false if it is in another one. */
@@ -85,11 +89,19 @@ export class Answerer {
    */
   async answer(from: NodeId, question: Question): Promise<Answer> {
     if (question.kind === 'close') {
-      if (this.#engagement?.peer === from && !this.#engagement.begunHere) this.#engagement = undefined;
+      if (this.#engagement?.peer === from && !this.#engagement.begunHere) {
+        this.#engagement = undefined;
+        this.#listed.drop();
+      }
       return { kind: 'closed' };
     }
     if (!this.#engage(from)) return { kind: 'busy' };
-    const settled = await this.#settle(question.ranges);
+    const isList = question.kind === 'list';
+    if (!isList) this.#listed.drop();
+    const toSettle = isList
+      ? question.ranges.filter((range) => !this.#listed.continues(range))
+      : question.ranges;
+    const settled = await this.#settle(toSettle);
     if (settled === 'late') return { kind: 'busy' };
     if (question.kind === 'list') return { kind: 'lists', lists: await this.#lists(question.ranges) };
     const { ranges, segmentBits } = question;
@@ -100,9 +112,10 @@ export class Answerer {
   #current(): Engagement | undefined {
     const current = this.#engagement;
     if (current === undefined || current.begunHere) return current;
-    if (current.untilUs <= this.#clock.nowUs()) return undefined;
-    if (this.#incarnationOf(current.peer) === current.incarnation) return current;
-    sometimes('anti-entropy.exchange-orphaned');
+    const isInTime = current.untilUs > this.#clock.nowUs();
+    if (isInTime && this.#incarnationOf(current.peer) === current.incarnation) return current;
+    if (isInTime) sometimes('anti-entropy.exchange-orphaned');
+    this.#listed.drop();
     return undefined;
   }
 
@@ -163,15 +176,15 @@ export class Answerer {
     isFirst: boolean,
   ): Promise<KeyList | undefined> {
     try {
-      return await this.#list(range, range.after, bytesMax);
+      return await this.#list(range, bytesMax);
     } catch (error) {
       if (isFirst || !isReadRefused(error)) throw error;
       return undefined;
     }
   }
 
-  async #list(range: TokenRange, after: ByteString, bytesMax: number): Promise<KeyList> {
-    const entries = (await this.#refresh.entriesOf(range)).filter((entry) => entry.key > after);
+  async #list(range: ListRange, bytesMax: number): Promise<KeyList> {
+    const entries = await this.#listed.entriesOf(range);
     let bytes = 0;
     let count = 0;
     for (const entry of entries) {

@@ -23,6 +23,7 @@ import type { Repair } from './repair.ts';
 import type { Throttle } from './throttle.ts';
 import type { RangeHash, TokenRange } from './tree.ts';
 import { divide, isLeafRange } from './tree.ts';
+import { countUpTo, ListedRange } from './listed-range.ts';
 import type { Answer, KeyList, ListRange, Question } from './messages.ts';
 
 /** Ranges in one question. */
@@ -123,6 +124,7 @@ class Talk {
   readonly #parts: ExchangeDependencies;
   readonly #peer: ExchangePeer;
   readonly #segmentBits: number;
+  readonly #listed: ListedRange;
   /** Segments that the peer's disk refuses to read. */
   #refusedLists = 0;
   /** The first refusal of a segment or a key, and the step at which it came. */
@@ -132,6 +134,7 @@ class Talk {
     this.#parts = parts;
     this.#peer = peer;
     this.#segmentBits = parts.refresh.tree.segmentBits;
+    this.#listed = new ListedRange(parts.refresh);
   }
 
   /** Throws the first refusal of a segment or a key, if there was one. */
@@ -209,16 +212,14 @@ class Talk {
       const range = left.shift();
       assert(range !== undefined, 'no more lists than ranges');
       const last = complete ? undefined : entries.at(-1)?.key;
-      const mine = (await this.#parts.refresh.entriesOf(range)).filter(
-        ({ key }) => key > range.after && (last === undefined || key <= last),
-      );
+      const behind = await this.#listed.entriesOf(range);
+      const mine = last === undefined ? behind : behind.slice(0, countUpTo(behind, last));
       this.#parts.listed(mine.length + entries.length);
-      suspects.push(
-        ...diffEntries(
-          mine,
-          entries.filter((entry) => isWithin(entry, range) && !this.#parts.refresh.isFormer(entry.key)),
-        ),
+      const theirs = entries.filter(
+        (entry) => isWithin(entry, range) && !this.#parts.refresh.isFormer(entry.key),
       );
+      // One by one: a call takes no more arguments than the stack has room for.
+      for (const suspect of diffEntries(mine, theirs)) suspects.push(suspect);
       if (last !== undefined) left.unshift({ ...range, after: last });
     }
     return suspects;

@@ -11,6 +11,8 @@
  */
 import { LockstepError } from '../base/errors.ts';
 import type { PackedKey } from '../base/object-key.ts';
+import { sortInParts } from '../base/sort-in-parts.ts';
+import type { FingerprintVisitor } from '../storage/index/fingerprints.ts';
 import type { Store } from '../storage/store.ts';
 import { EntryHasher } from './entry-hash.ts';
 import type { Throttle } from './throttle.ts';
@@ -43,6 +45,11 @@ const bulkShare = 16;
 const bulkKeysMin = 64;
 /** A recomputation goes past so many values that the disk refuses to read. */
 const refusedMax = 64;
+/**
+ * All keys of a bucket may have the same token, and so lie in one segment: the keys of a larger segment than this are
+ * listed in several turns of the event loop.
+ */
+const listedPerTurn = 10_000;
 /** The fingerprints of about so many keys are forgotten in one turn of the event loop. */
 const forgottenPerTurn = 50_000;
 
@@ -213,19 +220,28 @@ export class Refresh {
    * vain.
    */
   async entriesOf(range: TokenRange): Promise<readonly Entry[]> {
+    const { fingerprints } = this.#store;
+    const { first, last } = range;
+    const pause = (): Promise<void> => this.#throttle.pause();
     const entries: Entry[] = [];
     const unread: Unread[] = [];
-    this.#store.fingerprints.visit(range.first, range.last, (token, high, low, seq, key) => {
+    const take: FingerprintVisitor = (token, high, low, seq, key) => {
       if (high === 0 && low === 0) unread.push({ key: key(), token, seq });
       else entries.push({ key: key(), token, hash: { high, low } });
-    });
-    if (unread.length === 0) this.#verifyLeaf(range, entries);
+    };
+    if (this.tree.countOf(this.tree.segmentOf(first)) > listedPerTurn) {
+      // Its leaf is not verified: the keys are not those of one instant.
+      await fingerprints.visitInParts(first, last, take, listedPerTurn, pause);
+    } else {
+      fingerprints.visit(first, last, take);
+      if (unread.length === 0) this.#verifyLeaf(range, entries);
+    }
     for (const { key, token, seq } of unread) {
       const hash = await this.#read(key, seq);
       if (hash !== undefined) entries.push({ key, token, hash });
     }
     const present = entries.filter(({ key }) => !this.isFormer(key));
-    return present.sort((left, right) => (left.key < right.key ? -1 : 1));
+    return sortInParts(present, byKey, listedPerTurn, pause);
   }
 
   /** Checks that the keys of one whole segment, as they are at this instant, add up to its leaf. */
@@ -397,6 +413,10 @@ export class Refresh {
     // Sums of 32-bit numbers stay exact below 2^53, for up to two million keys in a part of a segment.
     return { high: high % 2 ** 32, low: low % 2 ** 32 };
   }
+}
+
+function byKey(left: Entry, right: Entry): number {
+  return left.key < right.key ? -1 : 1;
 }
 
 /** The result, or the error if the disk refuses to read. */

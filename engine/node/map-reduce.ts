@@ -12,6 +12,7 @@ import type { StoreDriver } from '../storage/driver.ts';
 import type { Store } from '../storage/store.ts';
 import type { RoundDependencies } from '../replication/round-dependencies.ts';
 import type { ClusterDispatcher } from '../replication/cluster-dispatcher.ts';
+import { sleep } from '../io/clock.ts';
 import type { Io } from '../io/io.ts';
 import type { JobLimits } from '../mapreduce/job.ts';
 import { defaultJobLimits } from '../mapreduce/job.ts';
@@ -71,6 +72,7 @@ export function composeListings(
     wallMs: () => io.clock.wallMs(),
     tryRead: (key, done) => driver.tryRead(key, done),
     isFormer: (key) => epochs.isFormer(key),
+    pause: () => sleep(io.clock, 0),
   };
   const namesMax = Math.min(pageLimits.namesMax, config.peerPageItems);
   const listing = new LocalListing(local, { ...pageLimits, namesMax });

@@ -34,6 +34,7 @@ import { LocalListing } from './local-listing.ts';
 class MapStore implements ListingStore {
   readonly objects = new Map<PackedKey, { readonly token: Token; readonly bytes: Uint8Array }>();
   reads = 0;
+  pauses = 0;
   nowMs = 0;
 
   add(key: ObjectKey, token: Token, deleted = false, counter = 1): void {
@@ -51,6 +52,11 @@ class MapStore implements ListingStore {
 
   isFormer(): boolean {
     return false;
+  }
+
+  pause(): Promise<void> {
+    this.pauses += 1;
+    return Promise.resolve();
   }
 
   *keysOfTokens(from: Token, to: Token): Generator<PackedKey> {
@@ -166,6 +172,23 @@ describe('a listing of one node', () => {
     };
     const names = await listAll(new LocalListing(store), request);
     expect(names.map(({ name }) => name)).toEqual(['a', 'c']);
+  });
+
+  test('rests while it visits many keys of one token, and lists each once', async () => {
+    const store = storeOf([]);
+    const count = 25_000;
+    for (let number = 0; number < count; number++) {
+      const key = objectKey(defaultType, bucketA, byteStringOf(String((number * 7919) % count)));
+      store.objects.set(key.packed, { token: 7 as Token, bytes: Buffer.alloc(0) });
+    }
+    const whole = { from: 0 as Token, to: 0 as Token, skip: undefined };
+    const request = { type: defaultType, bucket: bucketA, live: false, ...whole };
+    const listing = new LocalListing(store);
+    expect((await listing.page(request)).names.length).toBe(2000);
+    expect(store.pauses).toBeGreaterThanOrEqual(2);
+    const names = (await listAll(listing, request)).map(({ name }) => name);
+    expect(names).toEqual([...new Set(names)].toSorted());
+    expect(names.length).toBe(count);
   });
 
   test('reads no object if deleted keys are wanted too', async () => {

@@ -1,6 +1,7 @@
 /**
  * Lists this node's names in a span of tokens, page by page. Nothing is kept between pages: the cursor holds the
- * position. A page is bounded in names, bytes and visited keys, so a listing never blocks the node for long.
+ * position. A page is bounded in names, bytes and visited keys, and rests after some thousand of them, so a listing never
+ * blocks the node for long.
  *
  * Keys that are written or deleted during the listing may or may not be listed; every other key is listed once.
  */
@@ -28,6 +29,8 @@ export interface ListingStore extends Pick<LocalStore, 'tryRead'> {
   wallMs(): number;
   /** Whether the key's bucket was flushed since: its object is gone. */
   isFormer(key: PackedKey): boolean;
+  /** Resolves in a later turn of the event loop. */
+  pause(): Promise<void>;
 }
 
 /** Bounds of a page. */
@@ -51,6 +54,16 @@ interface Entry {
   readonly distance: number;
 }
 
+/** A position in the order of a listing. */
+type Position = Pick<Entry, 'distance' | 'key'>;
+
+/** Entries in order. */
+interface Part {
+  readonly entries: readonly Entry[];
+  /** No further entries follow in the slice. */
+  readonly isWhole: boolean;
+}
+
 /** Width of a slice in tokens. The token space has 4096 slices, as many as the key directory has lists. */
 const sliceTokens = 2 ** 20;
 /** A bucket with at most this many keys is listed by the directory's list of its keys; a larger one slice by slice. */
@@ -61,6 +74,8 @@ const smallPages = 16;
 const sharedListFactor = 4;
 /** Objects read concurrently. */
 const readsMax = 64;
+/** All keys of a bucket may have the same token: so many keys of a slice are visited in one turn of the event loop. */
+const visitedPerTurn = 10_000;
 
 /** The listings of one node. */
 export class LocalListing {
@@ -82,9 +97,18 @@ export class LocalListing {
     const width = small === undefined ? sliceTokens : span;
     for (let low = 0; low < span; low += width) {
       const high = Math.min(low + width, span);
-      const entries = small ?? this.#entries(request, low, high, page);
-      const last = await this.#take(entries, request, page);
-      if (last !== undefined) return { names: page.names, next: cursorBehind(last) };
+      let behind = behindOf(request);
+      for (let isWhole = false; !isWhole;) {
+        const part = small ?? (await this.#entries(request, low, high, behind, page));
+        const last = await this.#take(part.entries, request, page);
+        if (last !== undefined) return { names: page.names, next: cursorBehind(last) };
+        isWhole = part.isWhole;
+        const end = part.entries.at(-1);
+        if (!isWhole && end !== undefined && page.tired) {
+          return { names: page.names, next: cursorBehind(end) };
+        }
+        behind = end;
+      }
       if (high < span && page.tired) {
         return { names: page.names, next: { from: tokenAt(request.from, high), skip: undefined } };
       }
@@ -114,7 +138,7 @@ export class LocalListing {
   }
 
   /** The span's entries in order if the bucket has few keys; otherwise undefined. */
-  #smallBucket(request: ListingRequest): readonly Entry[] | undefined {
+  #smallBucket(request: ListingRequest): Part | undefined {
     if (request.bucket === undefined) return undefined;
     const keys: PackedKey[] = [];
     const keysMax = Math.min(smallBucketKeys, (request.namesMax ?? smallBucketKeys) * smallPages);
@@ -125,36 +149,52 @@ export class LocalListing {
       if (keys.push(key) > keysMax) return undefined;
     }
     const span = distance(request.from, request.to);
-    return this.#matching(keys, request, (at) => at <= span);
-  }
-
-  /** Entries at distances in (low, high], in order. */
-  #entries(request: ListingRequest, low: number, high: number, page: Page): readonly Entry[] {
-    const keys: PackedKey[] = [];
-    const { from } = request;
-    for (const key of this.#store.keysOfTokens(tokenAt(from, low), tokenAt(from, high))) keys.push(key);
-    page.visited += keys.length + 1;
-    return this.#matching(keys, request, () => true);
-  }
-
-  #matching(
-    keys: readonly PackedKey[],
-    request: ListingRequest,
-    inside: (distance: number) => boolean,
-  ): Entry[] {
-    const { from, skip } = request;
-    const nameOf = naming(request, (key) => this.#store.isFormer(key));
-    const entries: Entry[] = [];
+    const selection = new Selection(Infinity);
+    const entryOf = this.#selector(request, behindOf(request));
     for (const key of keys) {
-      const name = nameOf(key);
-      if (name === undefined) continue;
-      const token = this.#store.tokenOf(key);
-      if (token === undefined) continue;
-      const at = distance(from, token);
-      if (!inside(at) || (skip !== undefined && at === 1 && key <= skip)) continue;
-      entries.push({ key, name, token, distance: at });
+      const entry = entryOf(key);
+      if (entry !== undefined && entry.distance <= span) selection.add(entry);
     }
-    return entries.sort((left, right) => left.distance - right.distance || (left.key < right.key ? -1 : 1));
+    return selection.take();
+  }
+
+  /**
+   * Entries at distances in (low, high] behind a position, in order: as many as a page may take. In a listing of buckets
+   * all of them, since any number of keys may belong to one bucket.
+   */
+  async #entries(
+    request: ListingRequest,
+    low: number,
+    high: number,
+    behind: Position | undefined,
+    page: Page,
+  ): Promise<Part> {
+    const { from, bucket } = request;
+    const entryOf = this.#selector(request, behind);
+    const selection = new Selection(bucket === undefined ? Infinity : page.namesMax);
+    let visited = 0;
+    for (const key of this.#store.keysOfTokens(tokenAt(from, low), tokenAt(from, high))) {
+      const entry = entryOf(key);
+      if (entry !== undefined) selection.add(entry);
+      visited += 1;
+      if (visited % visitedPerTurn === 0) await this.#store.pause();
+    }
+    page.visited += visited + 1;
+    return selection.take();
+  }
+
+  /** Maps a key to its entry; undefined if the listing does not include it, or not behind the position. */
+  #selector(request: ListingRequest, behind: Position | undefined): (key: PackedKey) => Entry | undefined {
+    const { from } = request;
+    const nameOf = naming(request, (key) => this.#store.isFormer(key));
+    return (key) => {
+      const name = nameOf(key);
+      if (name === undefined) return undefined;
+      const token = this.#store.tokenOf(key);
+      if (token === undefined) return undefined;
+      const entry = { key, name, token, distance: distance(from, token) };
+      return behind === undefined || comparePositions(behind, entry) < 0 ? entry : undefined;
+    };
   }
 
   async #known(entries: readonly Entry[]): Promise<readonly (Known | undefined)[]> {
@@ -171,6 +211,39 @@ export class LocalListing {
   }
 }
 
+/** The first entries in the order of a listing, at most `entriesMax`, of any number that come in any order. */
+class Selection {
+  readonly #entriesMax: number;
+  /** Up to twice as many as are taken, so that they are sorted rarely. */
+  readonly #entries: Entry[] = [];
+  /** The last of the first entries; further ones come before it. */
+  #bound: Entry | undefined;
+  #isWhole = true;
+
+  constructor(entriesMax: number) {
+    this.#entriesMax = entriesMax;
+  }
+
+  add(entry: Entry): void {
+    if (this.#bound !== undefined && comparePositions(this.#bound, entry) < 0) return;
+    this.#entries.push(entry);
+    if (this.#entries.length >= 2 * this.#entriesMax) this.#cut();
+  }
+
+  take(): Part {
+    this.#cut();
+    return { entries: this.#entries, isWhole: this.#isWhole };
+  }
+
+  #cut(): void {
+    this.#entries.sort(comparePositions);
+    if (this.#entries.length <= this.#entriesMax) return;
+    this.#entries.length = this.#entriesMax;
+    this.#bound = this.#entries.at(-1);
+    this.#isWhole = false;
+  }
+}
+
 /** A page under construction. */
 class Page {
   readonly names: ListedName[] = [];
@@ -182,6 +255,10 @@ class Page {
   constructor(limits: PageLimits, distinct: boolean) {
     this.#limits = limits;
     this.#seen = distinct ? new Set() : undefined;
+  }
+
+  get namesMax(): number {
+    return this.#limits.namesMax;
   }
 
   get full(): boolean {
@@ -236,6 +313,15 @@ function knownOf({ error, bytes }: LocalRead, nowMs: number): Known | undefined 
 }
 
 const damaged: Known = { counter: 0, deleted: false };
+
+function comparePositions(left: Position, right: Position): number {
+  return left.distance - right.distance || (left.key < right.key ? -1 : 1);
+}
+
+/** The position behind which a request's first entry comes. */
+function behindOf({ skip }: ListingRequest): Position | undefined {
+  return skip === undefined ? undefined : { distance: 1, key: skip as string as PackedKey };
+}
 
 function cursorBehind({ token, key }: Entry): { from: Token; skip: ByteString } {
   return { from: ((token - 1) >>> 0) as Token, skip: key };

@@ -87,6 +87,30 @@ export class Fingerprints {
   }
 
   /**
+   * The same, with a `pause` after each `partKeys` keys. Keys that are written or removed meanwhile may be visited or
+   * not; all others are visited once.
+   */
+  async visitInParts(
+    first: number,
+    last: number,
+    visitor: FingerprintVisitor,
+    partKeys: number,
+    pause: () => Promise<void>,
+  ): Promise<void> {
+    this.#catchUp();
+    const keys = this.#keys;
+    let id = 0;
+    const key = (): PackedKey => keys.keyOf(id);
+    let visited = 0;
+    for (id of keys.idsOfTokens((first - 1) >>> 0, last)) {
+      if (!keys.isSystem(id))
+        visitor(keys.tokenOf(id), keys.markHighOf(id), keys.markLowOf(id), keys.seqOf(id), key);
+      visited += 1;
+      if (visited % partKeys === 0) await pause();
+    }
+  }
+
+  /**
    * The last token, at most `last`, up to which there is certainly no key from `first` on; `first - 1` if that is
    * unknown.
    */
