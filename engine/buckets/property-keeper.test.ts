@@ -284,7 +284,12 @@ test('a node that has lost its records serves none to peers, and starts when a p
   const keeper = present(trio.keepers.get(lost), 'a keeper');
   expect(trio.at(2, 'b').allowMult).toBe(false);
   expect(keeper.hasHeard('n1' as NodeId)).toBe(false);
-  expect(await present(trio.keepers.get('n1' as NodeId), 'a keeper').hear(lost)).toBe(false);
+  // A node that has all records does not wait for one that has none to send; one that lacks some does.
+  expect(await trio.keeper('n1' as NodeId).hear(lost)).toBe(true);
+  const other = 'n2' as NodeId;
+  trio.conditions.set(other, 'lost');
+  trio.boot(other);
+  expect(await keeper.hear(other)).toBe(false);
   expect(await outcomeOf(keeper.catchUp(1_000_000))).toBe('done');
   expect(trio.at(2, 'b').allowMult).toBe(true);
   expect(keeper.hasHeard('n1' as NodeId)).toBe(true);
@@ -303,6 +308,52 @@ test('a node that has lost its records does not start when no peer has them; a n
   trio.conditions.set(alone, 'new');
   trio.boot(alone);
   expect(await outcomeOf(trio.keepers.get(alone)?.catchUp(0))).toBe('done');
+});
+
+test('records are compared again with each new connection, each new digest, and after a save that failed', async () => {
+  const trio = new Trio();
+  const [n1, n2, n3] = trio.names as [NodeId, NodeId, NodeId];
+  const keeper = trio.keeper(n3);
+  expect(keeper.hasHeard(n1)).toBe(false);
+  expect([await keeper.hear(n1), keeper.hasHeard(n1)]).toEqual([true, true]);
+  trio.cut.add(n3);
+  expect(await trio.set(0, 'b', { allow_mult: true })).toBe('done');
+  trio.cut.clear();
+  keeper.connected(n1);
+  expect(keeper.hasHeard(n1)).toBe(false);
+  expect([await keeper.hear(n1), trio.at(2, 'b').allowMult]).toEqual([true, true]);
+  keeper.heard(n2, trio.keeper(n2).digest);
+  expect(keeper.hasHeard(n2)).toBe(true);
+  // A setting that did not reach n3 although its connections stand.
+  trio.cut.add(n3);
+  expect(await trio.set(0, 'b', { allow_mult: false })).toBe('done');
+  trio.cut.clear();
+  keeper.heard(n2, trio.keeper(n2).digest);
+  expect(keeper.hasHeard(n2)).toBe(false);
+  expect([await keeper.hear(n2), trio.at(2, 'b').allowMult]).toEqual([true, false]);
+  trio.onSave = (node) => {
+    // While it saves, it lacks what it saves.
+    if (node === n3) expect(keeper.hasHeard(n1)).toBe(false);
+    if (node === n3) throw new LockstepError('StorageFailed');
+  };
+  expect(await trio.set(0, 'b', { allow_mult: true })).toBe('done');
+  expect(keeper.hasHeard(n1)).toBe(false);
+});
+
+test('a peer that lacks records is asked once for its own, however often it gossips', async () => {
+  const trio = new Trio();
+  const [, n2, n3] = trio.names as [NodeId, NodeId, NodeId];
+  trio.cut.add(n2);
+  await trio.set(0, 'b', { w: 'all' });
+  await trio.set(1, 'c', { w: 'all' });
+  trio.cut.clear();
+  const { digest } = trio.keeper(n2);
+  const keeper = trio.keeper(n3);
+  keeper.heard(n2, digest);
+  expect(await keeper.hear(n2)).toBe(true);
+  const before = trio.asked;
+  for (let round = 0; round < 5; round++) keeper.heard(n2, digest);
+  expect([trio.asked, keeper.hasHeard(n2)]).toEqual([before, true]);
 });
 
 test('a leaving node takes no settings, and knows when a member has all of those that it took', async () => {

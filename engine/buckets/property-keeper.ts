@@ -3,9 +3,10 @@
  * it, then takes effect there, then goes to every reachable peer. Gossip carries the table's digest; a node that sees a
  * different digest fetches the missing records from that peer, page by page.
  *
- * A node that starts without the records (because it is new, or has lost them) would drop siblings of buckets that keep
- * siblings. It therefore asks its peers before it serves clients (`catchUp`). In this incarnation it exchanges objects
- * with a peer only after it has that peer's records (`hasHeard`, `hear`).
+ * A node that lacks a record would drop siblings of a bucket that keeps siblings. One that starts without records
+ * (because it is new, or has lost them) therefore asks its peers before it serves clients (`catchUp`). Every node
+ * exchanges objects with a peer only while it has that peer's records (`hasHeard`, `hear`): with each new connection it
+ * compares them again, since the peer may have taken a setting while it could not reach this node.
  *
  * The routing of a bucket (`chash_keyfun`, `wasm_keyfun`) may change only while no node holds one of its keys. Every
  * node must therefore be reachable to confirm that it holds none.
@@ -25,6 +26,7 @@ import type { Member } from '../cluster/ring/ring.ts';
 import type { Buckets } from './buckets.ts';
 import { datacenterLacking } from './flush-reach.ts';
 import { typeMark } from './buckets.ts';
+import { HeardPeers, linkLookUs, linkUsMax } from './heard-peers.ts';
 import type { BucketProperties, PropertySet, PropertyValue } from './properties.ts';
 import { withProperties } from './properties.ts';
 import type { NamedRecord } from './property-codec.ts';
@@ -81,9 +83,6 @@ export interface PropertyLimits {
 
 /** How often a node that has lost its records asks its peers again. */
 const askAgainUs = 200_000;
-/** How long, and how often, a starting node waits for the links to its routable peers. */
-const linkUsMax = 1_000_000;
-const linkLookUs = 10_000;
 /** The most bytes of records in one page of an answer to `fetch`, about. */
 const pageBytesMax = 128 * 1024;
 /** How long a setting, or a flush, waits for the reachable peers to take it. */
@@ -107,13 +106,9 @@ export class PropertyKeeper {
   readonly #recordsMax: number;
   readonly #pageBytes: number;
   readonly #commits: Commit[] = [];
-  readonly #fetching = new Map<NodeId, Deferred<boolean>>();
-  /** This incarnation began with all records: no peer's records are needed first. */
-  readonly #beganWhole: boolean;
   /** This node has every record that was set, as far as it can know. It answers `fetch`. */
   #whole: boolean;
-  /** Peers whose records this node has. */
-  readonly #heardFrom = new Set<NodeId>();
+  readonly #heard: HeardPeers;
   #saving = false;
   /** One queue per record name: each setting is checked against the result of the one before it. */
   readonly #turns = new Map<string, Promise<unknown>>();
@@ -133,9 +128,13 @@ export class PropertyKeeper {
     this.#io = io;
     this.#buckets = buckets;
     this.#shelf = shelf;
-    this.#beganWhole = shelf.condition === 'whole';
-    this.#whole = this.#beganWhole;
+    this.#whole = shelf.condition === 'whole';
     this.#links = links;
+    this.#heard = new HeardPeers(
+      io,
+      (peer) => links.isConnected(peer),
+      (peer) => this.#fetch(peer),
+    );
     this.#recordsMax = recordsMax;
     this.#pageBytes = Math.min(pageBytes, pageBytesMax);
   }
@@ -234,13 +233,12 @@ export class PropertyKeeper {
     await this.#commit(records);
     if (this.#knowsLater(records)) return false;
     const holders = new Set<NodeId>([self]);
-    const ahead: NodeId[] = [];
     await this.#askAll({ kind: 'flush', records }, async (peer, answer) => {
       if (answer instanceof LockstepError || answer.kind !== 'flushed') return;
       if (!answer.later) holders.add(peer);
-      else if (await this.#hearing(peer).promise) ahead.push(peer);
+      else await this.#heard.hear(peer);
     });
-    if (ahead.length > 0 || this.#knowsLater(records)) return false;
+    if (this.#knowsLater(records)) return false;
     const lacking = datacenterLacking(this.#links.members(), holders);
     this.#io.log.event('info', 'props.flushed', { buckets: names.length, holders: holders.size });
     if (lacking === undefined) return true;
@@ -266,54 +264,43 @@ export class PropertyKeeper {
     return this.#buckets.table.digest;
   }
 
-  /** Called with a digest that a peer's gossip carried. Fetches the peer's records if the digest differs. */
+  /** Called with a digest that a peer's gossip carried. Fetches the peer's records if this node may lack some. */
   heard(peer: NodeId, digest: string): void {
-    if (digest === this.digest || digest === '') this.#heardFrom.add(peer);
-    else this.#hearing(peer);
+    this.#heard.told(peer, digest, this.digest);
     if (digest === this.digest) this.#hasSpread = true;
   }
 
-  /**
-   * Whether objects may be exchanged with the peer: this node has its records, or began this incarnation with all
-   * records.
-   */
+  /** Called when a connection with the peer is new: while there was none, the peer may have taken settings. */
+  connected(peer: NodeId): void {
+    this.#heard.connected(peer);
+  }
+
+  /** Whether objects may be exchanged with the peer: this node has its records, and has saved all that it was offered. */
   hasHeard(peer: NodeId): boolean {
-    return this.#beganWhole || this.#heardFrom.has(peer);
+    return !this.#saving && this.#heard.has(peer);
   }
 
   /** Resolves when no peer's records are being fetched, or after `patienceUs` microseconds. */
   async fetched(patienceUs: number): Promise<void> {
-    if (this.#fetching.size === 0) return;
+    const fetches = this.#heard.under();
+    if (fetches.length === 0) return;
     const late = new Deferred<void>();
     const patience = this.#io.clock.after(patienceUs, () => late.resolve());
-    const all = Promise.all([...this.#fetching.values()].map(({ promise }) => promise));
-    await Promise.race([all, late.promise]);
+    await Promise.race([Promise.all(fetches), late.promise]);
     patience.cancel();
   }
 
-  /** Fetches the peer's records. Resolves with whether all of them are now known here. Never rejects. */
-  hear(peer: NodeId): Promise<boolean> {
-    return this.#hearing(peer).promise;
-  }
-
-  /** Starts to fetch the peer's records, or joins the fetch that runs. */
-  #hearing(peer: NodeId): Deferred<boolean> {
-    const under = this.#fetching.get(peer);
-    if (under !== undefined) return under;
-    const done = new Deferred<boolean>();
-    this.#fetching.set(peer, done);
-    this.#io.log.event('debug', 'props.fetch.began', { peer });
-    this.#io.spawn('props.fetch', async () => {
-      let heard = false;
-      try {
-        heard = await this.#fetch(peer);
-        if (heard) this.#heardFrom.add(peer);
-      } finally {
-        this.#fetching.delete(peer);
-        done.resolve(heard);
-      }
-    });
-    return done;
+  /**
+   * Fetches the peer's records, and waits for those that are being saved. Resolves with whether all of the peer's records
+   * are now known here. Never rejects.
+   */
+  async hear(peer: NodeId): Promise<boolean> {
+    // What a peer has offered need only be saved; then nothing is to be fetched.
+    if (this.#saving && this.#heard.has(peer)) {
+      await this.#commit([]);
+      if (this.#heard.has(peer)) return true;
+    }
+    return this.#heard.hear(peer);
   }
 
   /**
@@ -349,7 +336,7 @@ export class PropertyKeeper {
   }
 
   /**
-   * Answers a peer's message. Rejects with `BadRequest` (malformed input), `Overloaded` (the records here are not
+   * Answers a peer's message. Rejects with `BadRequest` (malformed input), `NotFound` (the records here are not
    * complete yet) or `StorageFailed`.
    */
   async answer(words: Uint8Array): Promise<Uint8Array> {
@@ -364,7 +351,7 @@ export class PropertyKeeper {
       case 'fetch':
         if (!this.#whole) {
           sometimes('properties.fetch-refused');
-          throw new LockstepError('Overloaded', 'this node has not heard itself what was set of buckets');
+          throw new LockstepError('NotFound', 'this node has not heard itself what was set of buckets');
         }
         return this.#page(question.after);
       case 'flush':
@@ -397,6 +384,8 @@ export class PropertyKeeper {
     let after = '';
     for (;;) {
       const answer = await this.#ask(peer, { kind: 'fetch', after });
+      // The peer asks itself; a node with all records need not wait until it has them again.
+      if (answer instanceof LockstepError && answer.code === 'NotFound') return this.#whole;
       // The next round of gossip starts a new fetch.
       if (answer instanceof LockstepError || answer.kind !== 'page') return false;
       try {
@@ -519,6 +508,8 @@ export class PropertyKeeper {
       if (changes.length > 0) await this.#shelf.save(changes);
     } catch (error) {
       sometimes('properties.save-failed');
+      // Records that a peer has offered are missing here.
+      this.#heard.missed();
       for (const { done } of commits) done.reject(asLockstepError(error));
       return;
     }

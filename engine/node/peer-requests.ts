@@ -12,9 +12,9 @@
  *   everything that it has written (`cluster/view/ring-view-publisher.ts`). Therefore waiting writes go before waiting
  *   reads. A new primary answers no read before it has heard the former primary, or has waited for it: a reader would
  *   otherwise miss what a transaction has committed. Until then it does not state either that a merged object is sole.
- * - **The peer's bucket properties.** A node that started without property records would take a bucket with siblings
- *   for one without, and would drop siblings for good. Until it knows a peer's properties, it handles no objects of
- *   that peer and requests none from it.
+ * - **The peer's bucket properties.** A node that lacks a property record would take a bucket with siblings for one
+ *   without, and would drop siblings for good. Until it knows a peer's properties, it handles no objects of that peer
+ *   and requests none from it; it finds out with each new connection.
  */
 import { Deferred } from '../base/deferred.ts';
 import type { LockstepError } from '../base/errors.ts';

@@ -517,7 +517,7 @@ function composePlane(
     { ...io, network: io.peerNetwork },
     planeOptions(config, membership.peers, hello(false)),
     observer,
-    admissionOf(membership, fencing, version, () => rebuild.get().notReadyReason !== undefined),
+    admissionOf(membership, fencing, version, keeper, () => rebuild.get().notReadyReason !== undefined),
     tracedHandler(tracer, io.clock, whenHeard(io, keeper, whenAgreed(membership, handlerOf(handlers)))),
   );
   version.writeTo(driver, io.log, membership.topics, () => plane.introduce(hello(rebuild.get().unread)));
@@ -568,12 +568,14 @@ function admissionOf(
   membership: Membership,
   fencing: Fencing,
   version: ClusterVersion,
+  keeper: PropertyKeeper,
   isRebuilding: () => boolean,
 ): Admission {
   return {
     judge: (hello, rival) => membership.judge(hello, rival),
     admitted: (hello) => {
       version.heard(hello.messages.min);
+      keeper.connected(hello.node);
       membership.admitted(hello);
     },
     refused: (by, { reason, generation, tokens }) => {

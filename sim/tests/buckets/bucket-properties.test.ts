@@ -41,9 +41,14 @@ class PropertyRoom {
     return this.world.run({ untilUs: this.world.nowUs + us });
   }
 
-  async ask(node: string, method: 'GET' | 'PUT' | 'DELETE', path: string, body = ''): Promise<string> {
-    const headers = { 'Content-Type': path.endsWith('/props') ? 'application/json' : 'text/plain' };
-    const request = { method, path, headers, ...(method === 'PUT' ? { body } : {}) };
+  async ask(
+    node: string,
+    method: 'GET' | 'POST' | 'PUT' | 'DELETE',
+    path: string,
+    body = '',
+  ): Promise<string> {
+    const headers = { 'Content-Type': /[/](props|types)$/.test(path) ? 'application/json' : 'text/plain' };
+    const request = { method, path, headers, ...(body === '' ? {} : { body }) };
     const asking = this.#client.request(this.cluster.address(node, 'http'), request, 20 * second);
     await this.world.runUntil(asking, 30 * second);
     const answer = await asking;
@@ -108,4 +113,38 @@ test('keys of a bucket that routes by its name are found from every node, and ca
   expect(await room.set('n1', 'empty', { chash_keyfun: 'CUSTOM', wasm_keyfun: 'none' })).toBe('204');
   expect(await room.ask('n2', 'PUT', '/buckets/empty/keys/k', 'v')).toMatch(/^503 .*chash_keyfun CUSTOM/);
   expect(room.world.failures).toEqual([]);
+});
+
+test('a node that was down when a type was made drops no sibling that it takes when it comes back', async () => {
+  for (const seed of ['type-a', 'type-b', 'type-c']) {
+    const room = new PropertyRoom(seed);
+    await room.start(...names);
+    room.cluster.crash('n3', 'dropAll', 'silent');
+    await room.pass(5 * second);
+    expect(await room.ask('n1', 'POST', '/types', '{"name":"carts","props":{}}')).toMatch(/^201/);
+    const path = '/types/carts/buckets/open/keys/k';
+    for (const value of ['s1', 's2']) expect(await room.ask('n1', 'PUT', path, value)).toBe('204');
+    await room.start('n3');
+    expect(await room.ask('n2', 'GET', `${path}?r=all`)).toMatch(/^300/);
+    expect(room.world.failures).toEqual([]);
+  }
+});
+
+test('a node that is read as soon as it can be reached again drops no sibling', async () => {
+  for (const seed of ['cut-a', 'cut-b', 'cut-c']) {
+    const room = new PropertyRoom(seed);
+    await room.start(...names);
+    room.world.network.partition(['n3'], ['n1', 'n2']);
+    await room.pass(20 * second);
+    expect(await room.set('n1', 'b', { allow_mult: true })).toBe('204');
+    for (const value of ['s1', 's2'])
+      expect(await room.ask('n1', 'PUT', '/buckets/b/keys/k', value)).toBe('204');
+    room.world.network.heal();
+    for (let turn = 0; turn < 100; turn++) {
+      await room.ask('n3', 'GET', '/buckets/b/keys/k');
+      await room.pass(second / 10);
+    }
+    expect(await room.ask('n2', 'GET', '/buckets/b/keys/k?r=all')).toMatch(/^300/);
+    expect(room.world.failures).toEqual([]);
+  }
 });
