@@ -48,7 +48,7 @@ export class StoredProperties implements PropertyShelf {
   /** Reads all records. Rejects with `StorageFailed` if the disk cannot be read. */
   static async open(
     { log }: Pick<Io, 'log'>,
-    store: Pick<Store, 'get' | 'keysOfBucket' | 'damages'>,
+    store: Pick<Store, 'get' | 'getDoubted' | 'keysOfBucket' | 'damages'>,
   ): Promise<StoredProperties> {
     const { records, lost } = await readAll(store);
     const heard = await valueOf(store, heardKey);
@@ -105,7 +105,7 @@ export class StoredProperties implements PropertyShelf {
  * properties of their type again. Resolves with their names. Rejects with `StorageFailed`.
  */
 export async function forgetLostProperties(
-  store: Pick<Store, 'get' | 'keysOfBucket' | 'write'>,
+  store: Pick<Store, 'getDoubted' | 'keysOfBucket' | 'write'>,
 ): Promise<readonly string[]> {
   const { lost, lostKeys } = await readAll(store);
   const done = new Deferred<void>();
@@ -122,8 +122,12 @@ function keyOf(name: string): PackedKey {
   return systemKey(bucket, name as ByteString);
 }
 
-/** The records that can be read, and the names of the buckets whose records cannot. */
-async function readAll(store: Pick<Store, 'get' | 'keysOfBucket'>): Promise<{
+/**
+ * The records that can be read, and the names of the buckets whose records cannot. Where the log has lost records of
+ * unknown keys, each older record may have had a newer value. It is taken nevertheless: merging it with that of a peer
+ * is safe, and a node without peers has nothing newer.
+ */
+async function readAll(store: Pick<Store, 'getDoubted' | 'keysOfBucket'>): Promise<{
   readonly records: readonly NamedRecord[];
   readonly lost: readonly string[];
   readonly lostKeys: readonly PackedKey[];
@@ -133,7 +137,7 @@ async function readAll(store: Pick<Store, 'get' | 'keysOfBucket'>): Promise<{
   const lostKeys: PackedKey[] = [];
   for (const key of [...store.keysOfBucket(prefix)].sort()) {
     const name = key.slice(prefix.length);
-    const bytes = await valueOf(store, key);
+    const bytes = await store.getDoubted(key);
     const record = bytes === undefined ? undefined : tryDecodeWhole(bytes, readRecord);
     if (record?.name === name) {
       records.push(record);

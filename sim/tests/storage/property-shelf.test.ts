@@ -1,8 +1,9 @@
 /** Tests the records of bucket properties in a store whose disk rots. */
 import { expect, test } from 'vitest';
 
-import type { ByteString, NodeId } from '../../../engine/base/ids.ts';
+import type { ByteString, NodeId, Token } from '../../../engine/base/ids.ts';
 import { byteStringOf } from '../../../engine/base/ids.ts';
+import { systemKey } from '../../../engine/base/object-key.ts';
 import { forgetLostProperties, StoredProperties } from '../../../engine/node/stored-properties.ts';
 import type { NamedRecord } from '../../../engine/buckets/property-codec.ts';
 import { recordName } from '../../../engine/buckets/property-codec.ts';
@@ -71,6 +72,43 @@ test('a record that rots is lost with its name, until a peer tells it or an oper
   expect(third.shelf.condition).not.toBe('lost');
   await third.store.close();
 });
+
+test('damage behind the records of which the keys are unknown leaves them readable, and takes no record from an operator', async () => {
+  const disk = new JournalDisk();
+  const first = await openShelf(disk);
+  await first.shelf.save([setting('a', 1), setting('b', 2)]);
+  await first.shelf.complete();
+  // Two lost records of one group: nothing tells which keys they had.
+  await written(first.store, 'victim', 'target');
+  await written(first.store, 'next');
+  await first.store.close();
+  for (const key of ['victim', 'target']) await rotLastByteOf(disk, key);
+  // The next start reads the log itself.
+  await disk.remove('store/00000001.hint');
+  const second = await openShelf(disk);
+  const record = systemKey(byteStringOf('props'), setting('a', 1).name as ByteString);
+  await expect((async () => second.store.get(record))()).rejects.toMatchObject({ code: 'Corrupted' });
+  expect([second.shelf.condition, second.shelf.remembered.after('')]).toEqual([
+    'new',
+    [setting('a', 1), setting('b', 2)],
+  ]);
+  expect(await forgetLostProperties(second.store)).toEqual([]);
+  await second.store.close();
+  const third = await openShelf(disk);
+  expect(third.shelf.remembered.records.size).toBe(2);
+  await third.store.close();
+});
+
+function written(store: Store, ...names: readonly string[]): Promise<void> {
+  const keys = names.map((name) => systemKey(byteStringOf('x'), byteStringOf(name)));
+  const batch = keys.map((key) => ({ key, token: 0 as Token, value: Buffer.from('v') }));
+  return new Promise((resolve, reject) => {
+    store.write(batch, (error) => {
+      if (error === undefined) resolve();
+      else reject(error);
+    });
+  });
+}
 
 /** Flips a bit of the text in the first segment of the log. */
 async function rotLastByteOf(disk: JournalDisk, text: string): Promise<void> {
