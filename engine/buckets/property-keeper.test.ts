@@ -28,6 +28,8 @@ class Trio {
   readonly buckets = new Map<NodeId, Buckets>();
   readonly keepers = new Map<NodeId, PropertyKeeper>();
   readonly held = new Set<string>();
+  /** Of those in `held`, keys that lie where the present routing puts them. */
+  readonly heldAnew = new Set<string>();
   readonly cut = new Set<NodeId>();
   failedTasks = 0;
   /** Messages that nodes have sent. */
@@ -74,6 +76,10 @@ class Trio {
           void asked.then(onAnswer, (error: unknown) => onAnswer(error as LockstepError));
         },
         holdsKeys: (prefix) => this.held.has(`${name} ${prefix}`),
+        placesOf: (prefix) => {
+          const some = this.heldAnew.has(`${name} ${prefix}`);
+          return { some, former: !some && this.held.has(`${name} ${prefix}`) };
+        },
         members: () => this.names.map((node) => ({ node, datacenter: 'dc1', rack: node })),
       },
       { recordsMax: 10, pageBytes: this.pageBytes },
@@ -235,6 +241,25 @@ test('a write that arrives during a routing change reverts the change', async ()
   );
   await trio.gossip();
   for (const index of [0, 1, 2]) expect(trio.at(index, 'b').chashKeyfun).toBe('STD');
+});
+
+test('a write by the new routing does not revert the change, and one by the former beside it cannot', async () => {
+  const name = `${String.fromCharCode('default'.length)}default\0\x01b`;
+  for (const isMixed of [false, true]) {
+    const trio = new Trio();
+    trio.onSave = (node) => {
+      if (isMixed) trio.held.add(`n2 ${name}`);
+      trio.held.add(`${node} ${name}`);
+      trio.heldAnew.add(`n3 ${name}`).add(`n1 ${name}`);
+    };
+    if (!isMixed) trio.heldAnew.add(`n2 ${name}`);
+    const outcome = await trio.set(0, 'b', { chash_keyfun: 'BUCKETONLY' });
+    if (!isMixed) expect(outcome).toBe('done');
+    else
+      expect(outcome).toContain('has changed, and keys were written by it: n2 took keys by the former one');
+    await trio.gossip();
+    for (const index of [0, 1, 2]) expect(trio.at(index, 'b').chashKeyfun).toBe('BUCKETONLY');
+  }
 });
 
 test('a type is created once, its buckets have its properties, and its routing cannot change', async () => {

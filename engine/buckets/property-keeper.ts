@@ -31,7 +31,7 @@ import type { BucketProperties, PropertySet, PropertyValue } from './properties.
 import { withProperties } from './properties.ts';
 import type { NamedRecord } from './property-codec.ts';
 import { recordName, writeRecord } from './property-codec.ts';
-import type { PropertyAnswer, PropertyQuestion } from './property-messages.ts';
+import type { KeyPlaces, PropertyAnswer, PropertyQuestion } from './property-messages.ts';
 import { decodeAnswer, decodeQuestion, encodeAnswer, encodeQuestion } from './property-messages.ts';
 import type { Stamp } from './registers.ts';
 import { epochIn, epochRecord, resetAt, settingOf } from './registers.ts';
@@ -53,6 +53,8 @@ export interface PropertyLinks {
   ask(peer: NodeId, words: Uint8Array, onAnswer: (answer: Uint8Array | LockstepError) => void): void;
   /** Whether this node holds a key, tombstones included, of the bucket with this record in its present epoch. */
   holdsKeys(name: string): boolean;
+  /** Where the keys of this bucket lie that this node holds, in its present epoch. */
+  placesOf(name: string): KeyPlaces;
   /** All members and where they are, this node and those that join or leave included. */
   members(): readonly Pick<Member, 'node' | 'datacenter' | 'rack'>[];
 }
@@ -359,6 +361,8 @@ export class PropertyKeeper {
         return { kind: 'flushed', later: this.#knowsLater(question.records) };
       case 'holds':
         return { kind: 'held', held: this.#links.holdsKeys(question.name) };
+      case 'places':
+        return { kind: 'placed', places: this.#links.placesOf(question.name) };
     }
   }
 
@@ -467,19 +471,40 @@ export class PropertyKeeper {
 
   /**
    * Checks again after the change. A write in flight during it may have placed a key by the old routing; in that case
-   * the keeper restores the old routing before the client gets an answer. Rejects with `Conflict` or `NoTargets`.
+   * the keeper restores the old routing before the client gets an answer, unless there are keys that the new one has
+   * placed: those would not be found again. Rejects with `Conflict` or `NoTargets`.
    */
   async #confirmRouting(type: ByteString, bucket: ByteString, before: BucketProperties): Promise<void> {
     const now = this.#buckets.of(type, bucket);
     if (!routesOtherwise(before, now)) return;
-    try {
-      await this.#checkRouting(type, bucket, before, now);
-    } catch (error) {
+    const name = recordName(type, bucket);
+    const { self } = this.#links;
+    const asked = this.#links.peers().map(async (node) => ({ node, at: await this.#placesAt(node, name) }));
+    const places = [{ node: self, at: this.#links.placesOf(name) }, ...(await Promise.all(asked))];
+    const former = places.find(({ at }) => at?.former === true);
+    const bad = former ?? places.find(({ at }) => at === undefined);
+    if (bad === undefined) return;
+    const isUsed = places.some(({ at }) => at?.some === true);
+    if (!isUsed) {
       sometimes('properties.routing-restored');
       const set = wholeGroups(before, new Map([['chash_keyfun', before.chashKeyfun]]));
-      await this.#publish({ name: recordName(type, bucket), record: settingOf(set, this.#stamp()) });
-      throw error;
+      await this.#publish({ name, record: settingOf(set, this.#stamp()) });
     }
+    const stands = isUsed ? 'has changed, and keys were written by it' : 'cannot change';
+    const why = former === undefined ? 'does not answer' : 'took keys by the former one meanwhile';
+    const detail = `chash_keyfun of the bucket ${textOf(bucket)} ${stands}: ${bad.node} ${why}`;
+    throw new LockstepError(former === undefined ? 'NoTargets' : 'Conflict', detail);
+  }
+
+  /** Where the bucket's keys lie at the peer; undefined if it does not answer. */
+  async #placesAt(peer: NodeId, name: string): Promise<KeyPlaces | undefined> {
+    const answer = await this.#ask(peer, { kind: 'places', name });
+    if (!(answer instanceof LockstepError)) return answer.kind === 'placed' ? answer.places : undefined;
+    if (answer.code !== 'BadRequest') return undefined;
+    // An earlier build can only say whether there are keys.
+    const held = await this.#ask(peer, { kind: 'holds', name });
+    if (held instanceof LockstepError || held.kind !== 'held') return undefined;
+    return { some: false, former: held.held };
   }
 
   /** Merges records into the table. Resolves when they are durable and in effect. Rejects with `StorageFailed`. */

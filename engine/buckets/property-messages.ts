@@ -4,6 +4,14 @@ import type { ByteString } from '../base/ids.ts';
 import type { NamedRecord } from './property-codec.ts';
 import { readRecord, writeRecord } from './property-codec.ts';
 
+/** Where the keys of a bucket lie that a node holds, tombstones included, by the routing that it knows now. */
+export interface KeyPlaces {
+  /** Some lie where that routing puts them. */
+  readonly some: boolean;
+  /** Some lie where it would not put them: a former routing did. */
+  readonly former: boolean;
+}
+
 /** A request of one node to another. */
 export type PropertyQuestion =
   /** Asks the peer to store these records. The peer answers `taken` once they are durable. */
@@ -12,6 +20,11 @@ export type PropertyQuestion =
   | { readonly kind: 'fetch'; readonly after: string }
   /** Asks whether the peer holds keys of this bucket, tombstones included. The peer answers `held`. */
   | { readonly kind: 'holds'; readonly name: string }
+  /**
+   * Asks where the keys of this bucket lie at the peer. The peer answers `placed`; one of an earlier build answers
+   * `BadRequest`.
+   */
+  | { readonly kind: 'places'; readonly name: string }
   /**
    * Asks the peer to store these records, which begin new epochs of buckets. The peer answers `flushed` once they, or
    * later epochs, are durable. Not sent to a peer of a version before `epochsSince`.
@@ -24,11 +37,12 @@ export type PropertyAnswer =
   /** `complete`: no record follows these. */
   | { readonly kind: 'page'; readonly records: readonly NamedRecord[]; readonly complete: boolean }
   | { readonly kind: 'held'; readonly held: boolean }
+  | { readonly kind: 'placed'; readonly places: KeyPlaces }
   /** `later`: the peer knows a later epoch of one of the buckets. */
   | { readonly kind: 'flushed'; readonly later: boolean };
 
-const questions = { offer: 1, fetch: 2, holds: 3, flush: 4 } as const;
-const answers = { taken: 1, page: 2, held: 3, flushed: 4 } as const;
+const questions = { offer: 1, fetch: 2, holds: 3, flush: 4, places: 5 } as const;
+const answers = { taken: 1, page: 2, held: 3, flushed: 4, placed: 5 } as const;
 
 /** One byte for the kind, then its fields. */
 export function encodeQuestion(question: PropertyQuestion): Buffer {
@@ -40,6 +54,7 @@ export function encodeQuestion(question: PropertyQuestion): Buffer {
     case 'fetch':
       return writer.string(question.after as ByteString).finish();
     case 'holds':
+    case 'places':
       return writer.string(question.name as ByteString).finish();
   }
 }
@@ -62,6 +77,13 @@ export function encodeAnswer(answer: PropertyAnswer): Buffer {
       return writeRecords(writer.u8(answer.complete ? 1 : 0), answer.records).finish();
     case 'held':
       return writer.u8(answer.held ? 1 : 0).finish();
+    case 'placed': {
+      const { some, former } = answer.places;
+      return writer
+        .u8(some ? 1 : 0)
+        .u8(former ? 1 : 0)
+        .finish();
+    }
     case 'flushed':
       return writer.u8(answer.later ? 1 : 0).finish();
   }
@@ -86,6 +108,8 @@ function readQuestion(reader: ByteReader): PropertyQuestion {
       return { kind: 'flush', records: readRecords(reader) };
     case questions.holds:
       return { kind: 'holds', name: reader.string() };
+    case questions.places:
+      return { kind: 'places', name: reader.string() };
     default:
       throw new BytesError(`unknown question ${kind} about properties`);
   }
@@ -102,6 +126,8 @@ function readAnswer(reader: ByteReader): PropertyAnswer {
     }
     case answers.held:
       return { kind: 'held', held: readFlag(reader) };
+    case answers.placed:
+      return { kind: 'placed', places: { some: readFlag(reader), former: readFlag(reader) } };
     case answers.flushed:
       return { kind: 'flushed', later: readFlag(reader) };
     default:

@@ -4,7 +4,9 @@
  */
 import type { BucketAdmin } from '../api/bucket-admin.ts';
 import { asLockstepError, LockstepError } from '../base/errors.ts';
-import type { NodeId } from '../base/ids.ts';
+import type { NodeId, Token } from '../base/ids.ts';
+import type { ObjectKey } from '../base/object-key.ts';
+import { unpackKey } from '../base/object-key.ts';
 import type { NodeConfig } from '../config/config.ts';
 import type { PeerLinks } from '../replication/peer-links.ts';
 import type { Reply } from '../replication/peer-service.ts';
@@ -19,13 +21,15 @@ import type { BucketProperties } from '../buckets/properties.ts';
 import { defaultProperties, withProperties } from '../buckets/properties.ts';
 import { PropertyKeeper } from '../buckets/property-keeper.ts';
 import type { PropertyLinks, PropertyShelf } from '../buckets/property-keeper.ts';
+import type { KeyPlaces } from '../buckets/property-messages.ts';
+import type { Router } from '../buckets/router.ts';
 import { answerInTask } from '../peer/wire/answer.ts';
 import type { PeerReply } from '../peer/wire/messages.ts';
 
 interface PropertyParts {
   readonly buckets: Buckets;
   readonly properties: PropertyShelf;
-  readonly store: { keysOfBucket(prefix: string): Iterable<string> };
+  readonly store: Pick<Store, 'keysOfBucket' | 'tokenOf'>;
 }
 
 /** The keeper of bucket properties. Registers the keeper's digest as the gossip topic `props`. */
@@ -36,6 +40,7 @@ export function composeProperties(
   links: PeerLinks,
   membership: Membership,
   isConnected: (peer: NodeId) => boolean,
+  router: Pick<Router, 'tokenOf'>,
 ): PropertyKeeper {
   const timeoutUs = config.peerRequestTimeoutMs * 1000;
   const around: PropertyLinks = {
@@ -53,6 +58,7 @@ export function composeProperties(
       for (const key of store.keysOfBucket(buckets.epochs.prefixOfRecord(name))) return key.length > 0;
       return false;
     },
+    placesOf: (name) => placesIn(store, router, buckets.epochs.prefixOfRecord(name)),
     members: () => membership.members(),
   };
   const keeper = new PropertyKeeper(io, buckets, properties, around, {
@@ -64,6 +70,32 @@ export function composeProperties(
     heard: (peer, digest) => keeper.heard(peer, digest),
   });
   return keeper;
+}
+
+/** Where the keys with this prefix lie. A key that the present routing cannot place was placed by a former one. */
+function placesIn(
+  store: Pick<Store, 'keysOfBucket' | 'tokenOf'>,
+  router: Pick<Router, 'tokenOf'>,
+  prefix: string,
+): KeyPlaces {
+  const places = { some: false, former: false };
+  for (const packed of store.keysOfBucket(prefix)) {
+    const key = unpackKey(packed);
+    if (key === undefined) continue;
+    if (store.tokenOf(packed) === routedTo(router, key)) places.some = true;
+    else places.former = true;
+    if (places.some && places.former) break;
+  }
+  return places;
+}
+
+function routedTo(router: Pick<Router, 'tokenOf'>, key: ObjectKey): Token | undefined {
+  try {
+    return router.tokenOf(key);
+  } catch (error) {
+    if (error instanceof LockstepError) return undefined;
+    throw error;
+  }
 }
 
 /**

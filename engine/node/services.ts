@@ -299,7 +299,9 @@ function composeDispatch(io: Io, config: NodeConfig, foundation: Foundation): Re
   });
   const reaper = composeReaper(io, config, parts, handoff?.hints, store, membership, () => later.plane.get());
   const isConnected = (peer: NodeId): boolean => later.plane.get().isConnected(peer);
-  const keeper = later.keeper.set(composeProperties(io, config, foundation, links, membership, isConnected));
+  const keeper = later.keeper.set(
+    composeProperties(io, config, foundation, links, membership, isConnected, parts.router),
+  );
   const flushedKeys = followEpochs(io, foundation, keeper);
   const antiEntropy = composeAntiEntropy(io, config, links, membership, foundation);
   const publications = composePublications(io, config, links, membership);

@@ -196,7 +196,7 @@ export const oracleMutants: readonly Mutant[] = [
     name: 'failed-fetch-is-the-last',
     code: 'M273',
     title: 'a node whose fetch of the settings of buckets has failed never asks that peer again',
-    file: 'engine/buckets/property-keeper.js',
+    file: 'engine/buckets/heard-peers.js',
     find: 'this.#fetching.delete(peer);',
     replace: 'if (heard)\n                    this.#fetching.delete(peer);',
     scenario: 'properties-missed',

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 import { assert } from '../../../engine/base/assert.ts';
 import type { PlanNode } from '../../plan/plan-node.ts';
 import { Cluster } from '../../world/cluster/cluster.ts';
+import type { HttpClientRequest } from '../../world/http/http-client.ts';
 import type { HttpClient } from '../../world/world.ts';
 import { World } from '../../world/world.ts';
 
@@ -41,15 +42,15 @@ class PropertyRoom {
     return this.world.run({ untilUs: this.world.nowUs + us });
   }
 
-  async ask(
-    node: string,
-    method: 'GET' | 'POST' | 'PUT' | 'DELETE',
-    path: string,
-    body = '',
-  ): Promise<string> {
-    const headers = { 'Content-Type': /[/](props|types)$/.test(path) ? 'application/json' : 'text/plain' };
-    const request = { method, path, headers, ...(body === '' ? {} : { body }) };
-    const asking = this.#client.request(this.cluster.address(node, 'http'), request, 20 * second);
+  /** Sends a request; its answer comes while the world runs. */
+  begin(node: string, asked: Omit<HttpClientRequest, 'headers'>): ReturnType<HttpClient['request']> {
+    const isJson = /[/](props|types)$/.test(asked.path);
+    const headers = { 'Content-Type': isJson ? 'application/json' : 'text/plain' };
+    return this.#client.request(this.cluster.address(node, 'http'), { ...asked, headers }, 20 * second);
+  }
+
+  async ask(node: string, method: HttpClientRequest['method'], path: string, body = ''): Promise<string> {
+    const asking = this.begin(node, { method, path, ...(body === '' ? {} : { body }) });
     await this.world.runUntil(asking, 30 * second);
     const answer = await asking;
     return `${answer.status} ${answer.body.toString()}`.trim();
@@ -145,6 +146,23 @@ test('a node that is read as soon as it can be reached again drops no sibling', 
       await room.pass(second / 10);
     }
     expect(await room.ask('n2', 'GET', '/buckets/b/keys/k?r=all')).toMatch(/^300/);
+    expect(room.world.failures).toEqual([]);
+  }
+});
+
+test('a write that is acknowledged while the routing of its bucket changes is found afterwards', async () => {
+  for (const seed of ['keyfun-a', 'keyfun-b', 'keyfun-c']) {
+    const room = new PropertyRoom(seed);
+    await room.start(...names);
+    let hasChanged = false;
+    room.world.trace.on('props.changed', () => (hasChanged = true));
+    const body = '{"props":{"chash_keyfun":"BUCKETONLY"}}';
+    const change = room.begin('n1', { method: 'PUT', path: '/buckets/new/props', body });
+    await room.world.runUntil(() => hasChanged, second);
+    expect(await room.ask('n1', 'PUT', '/buckets/new/keys/k', 'v')).toBe('204');
+    await room.world.runUntil(change, 30 * second);
+    expect((await change).status).toBe(204);
+    for (const name of names) expect(await room.ask(name, 'GET', '/buckets/new/keys/k')).toBe('200 v');
     expect(room.world.failures).toEqual([]);
   }
 });
