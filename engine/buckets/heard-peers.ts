@@ -8,8 +8,9 @@ import type { NodeId } from '../base/ids.ts';
 import { sleep } from '../io/clock.ts';
 import type { Io } from '../io/io.ts';
 
-/** How long, and how often, a node waits for the link to a peer that it asks. */
+/** How long a node waits for the link to a peer that it asks, in microseconds. */
 export const linkUsMax = 1_000_000;
+/** How often it looks meanwhile, in microseconds. */
 export const linkLookUs = 10_000;
 
 /** What is known of the peers' records. */
@@ -48,7 +49,7 @@ export class HeardPeers {
     // A peer that lacks records of this node has the same digest again and again, and nothing new.
     else if (this.#heard.get(peer) !== digest) {
       this.#heard.delete(peer);
-      void this.hear(peer);
+      this.#begin(peer);
     }
   }
 
@@ -72,8 +73,12 @@ export class HeardPeers {
 
   /** Fetches the peer's records, or joins the fetch that runs. Resolves with whether all are known here. Never rejects. */
   hear(peer: NodeId): Promise<boolean> {
+    return this.#begin(peer).promise;
+  }
+
+  #begin(peer: NodeId): Deferred<boolean> {
     const under = this.#fetching.get(peer);
-    if (under !== undefined) return under.promise;
+    if (under !== undefined) return under;
     const done = new Deferred<boolean>();
     this.#fetching.set(peer, done);
     this.#io.log.event('debug', 'props.fetch.began', { peer });
@@ -86,7 +91,7 @@ export class HeardPeers {
         done.resolve(heard);
       }
     });
-    return done.promise;
+    return done;
   }
 
   /** Fetches until the peer has had nothing new meanwhile. */
