@@ -224,7 +224,7 @@ describe('an id of a client', () => {
     room.cluster.start('n1');
     await room.world.runUntil(() => room.cluster.serves('n1'), 20 * second);
     await room.pass(3 * second);
-    room.world.network.slow(['n2'], ['n1'], constantLatency(3_000));
+    room.world.network.slow(['n2'], ['n1'], constantLatency(2_000));
     const again = await commit(room, 'n1', key);
     expect(again?.body['transaction_id']).toBe(first?.body['transaction_id']);
   });
