@@ -4,7 +4,9 @@
  *
  * Cleanup starts only after the ring has not changed for `delayUs` and every live member agrees to it. A key is first
  * sent to all of its owners once more, merged there by causality, and is removed after each owner has it durably: if
- * this node still holds the same bytes and still does not own it. While an owner is unreachable, nothing is removed.
+ * this node still holds the same bytes and still does not own it. While a member is unreachable, nothing is removed or
+ * sent. A key that an owner did not take counts toward the pace as well, and after a few of them the walk ends: such an
+ * owner is overloaded, or about to be called DOWN.
  */
 import { Deferred } from '../../base/deferred.ts';
 import { asLockstepError, LockstepError } from '../../base/errors.ts';
@@ -34,7 +36,7 @@ export interface CleanupDependencies extends ClientKeys {
   readonly self: Member;
   readonly membership: Pick<
     Membership,
-    'self' | 'ring' | 'pending' | 'view' | 'agreed' | 'changingMembers' | 'agrees'
+    'self' | 'ring' | 'pending' | 'view' | 'agreed' | 'changingMembers' | 'agrees' | 'isRoutable'
   >;
   readonly links: PeerLinks;
   readonly replica: Pick<Replica, 'discard'>;
@@ -50,6 +52,14 @@ const lookUsMin = 500_000;
 const lookUsMax = 60_000_000;
 /** Keys that are checked between two pauses, which let other work run. */
 const glanceCount = 1000;
+/**
+ * So many keys that an owner did not take end a walk. More than one, so that a key which no owner ever takes does not
+ * keep the others.
+ */
+const failedMax = 8;
+
+/** Of a key: `kept`: it was written meanwhile. `failed`: an owner did not take it. */
+type Outcome = 'gone' | 'kept' | 'failed';
 
 /** The cleanup of one node's store. */
 export class Cleanup {
@@ -106,7 +116,10 @@ export class Cleanup {
   /** True if no ring change is under way, and every member is reachable and agrees to the ring. */
   #isSettled(): boolean {
     const { membership, self } = this.#parts;
-    const all = membership.ring.members.every(({ node }) => node === self.node || membership.agrees(node));
+    const all = membership.ring.members.every(({ node }) => {
+      // A member that is DOWN still agrees, by the last ring view that it stated.
+      return node === self.node || (membership.isRoutable(node) && membership.agrees(node));
+    });
     const still = membership.changingMembers.length === 0 && membership.self.state === 'NORMAL';
     return all && still && membership.agreed;
   }
@@ -115,6 +128,7 @@ export class Cleanup {
   async #walk(view: string): Promise<boolean> {
     let all = true;
     let glances = 0;
+    let failed = 0;
     for (const key of this.#parts.keys()) {
       const token = this.#parts.tokenOf(key);
       glances += 1;
@@ -122,7 +136,9 @@ export class Cleanup {
       if (this.#stopped) return false;
       if (token === undefined || this.#isOurs(token)) continue;
       if (!this.#isSettled() || this.#parts.membership.view !== view) return false;
-      if (!(await this.#drop({ key, token }))) all = false;
+      const outcome = await this.#drop({ key, token }, failed === 0);
+      if (outcome !== 'gone') all = false;
+      if (outcome === 'failed' && ++failed >= failedMax) return false;
     }
     return all;
   }
@@ -133,23 +149,29 @@ export class Cleanup {
     return holders.some(({ node }) => node === self.node);
   }
 
-  async #drop({ key, token }: Held): Promise<boolean> {
+  /** Sends the key to its owners and removes it. `isFirst`: no owner has refused a key in this walk. Only the first refusal is logged. */
+  async #drop(held: Held, isFirst: boolean): Promise<Outcome> {
+    const owners = this.#parts.membership.ring.placement(held.token);
+    let sentBytes = 0;
+    let outcome: Outcome = 'gone';
     try {
-      const bytes = await this.#parts.bytesOf(key);
-      if (bytes === undefined) return true;
+      const bytes = await this.#parts.bytesOf(held.key);
+      if (bytes === undefined) return 'gone';
       const object = Buffer.from(bytes);
-      const owners = this.#parts.membership.ring.placement(token);
-      await Promise.all(owners.map((owner) => this.#give(owner, { key, token }, object)));
-      const gone = await this.#discard({ key, token }, object);
-      await this.#rest(object.length * owners.length);
-      return gone;
+      sentBytes = object.length * owners.length;
+      const given = await Promise.allSettled(owners.map((owner) => this.#give(owner, held, object)));
+      for (const one of given) if (one.status === 'rejected') throw one.reason;
+      outcome = await this.#discard(held, object);
     } catch (error) {
       const { code, message: detail } = asLockstepError(error);
       if (code === 'Internal') throw error;
       sometimes('cleanup.key-kept');
-      this.#parts.io.log.event('warn', 'transfer.cleanup.kept', { token, code, detail });
-      return false;
+      const { token } = held;
+      if (isFirst) this.#parts.io.log.event('warn', 'transfer.cleanup.kept', { token, code, detail });
+      outcome = 'failed';
     }
+    await this.#rest(sentBytes);
+    return outcome;
   }
 
   /** Resolves once the owner durably holds every version that the object has. */
@@ -168,14 +190,14 @@ export class Cleanup {
   }
 
   /** Removes the key if its bytes are those that were sent, and this node does not own it at that moment. */
-  #discard({ key, token }: Held, object: Buffer): Promise<boolean> {
-    const done = new Deferred<boolean>();
+  #discard({ key, token }: Held, object: Buffer): Promise<Outcome> {
+    const done = new Deferred<Outcome>();
     const isThat = (bytes: Uint8Array): boolean => object.equals(bytes) && !this.#isOurs(token);
     this.#parts.replica.discard(key, token, isThat, (gone) => {
       if (gone) this.dropped += 1;
       else sometimes('cleanup.key-written');
       if (gone) this.#parts.io.log.event('debug', 'transfer.key.dropped', { token });
-      done.resolve(gone);
+      done.resolve(gone ? 'gone' : 'kept');
     });
     return done.promise;
   }

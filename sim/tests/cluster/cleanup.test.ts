@@ -95,9 +95,18 @@ describe('keys that a node has given away', () => {
   });
 
   test('stay while one of their owners is away', async () => {
+    // n4 has stated the ring view of its last step.
+    await room.pass(second);
+    const refusedUs: number[] = [];
+    room.world.trace.on('transfer.cleanup.kept', ({ atUs }) => refusedUs.push(atUs));
     room.cluster.crash('n4', 'keepAll', 'silent');
     await room.pass((delaySeconds + 20) * second);
     expect(await room.count('n1', 'svc_store_keys')).toBe(ownRecords + keys.length);
+    // One line a walk, a walk a second, and none once the owner is called DOWN.
+    const downUs = room.moves.find(({ by, peer, to }) => by === 'n1' && peer === 'n4' && to === 'DOWN')?.atUs;
+    expect(refusedUs.length).toBeGreaterThan(0);
+    expect(refusedUs.filter((atUs) => atUs > Number(downUs))).toEqual([]);
+    expect(refusedUs.length).toBeLessThan(22);
     room.cluster.start('n4');
     await room.pass((delaySeconds + 6) * second);
     expect(await room.count('n1', 'svc_store_keys')).toBe(ownRecords + keys.length - moved.length);
