@@ -5,17 +5,20 @@
  *
  *     join      queued -> copying -> (pull) -> switching -> (handover) -> NORMAL
  *     replace   the same with a dead node's tokens; switching -> (replacement takeover) -> NORMAL
- *     leave     queued -> copying -> (push) -> switching -> (leave drain) -> left -> (departure) -> stopped
+ *     leave     queued -> copying -> (push) -> switching -> (handover) -> (leave drain) -> left -> (departure) -> stopped
  *
  * One member moves at a time. If two begin at once, each sees the other before either step is agreed, since every
  * member knows both by then. The one whose name is later, or that is not switching yet, steps back. One exception: a
- * joining member waits in its last step for every former primary of its keys (cluster/view/handover.ts), and one of
- * those may have died for good. The replacement of that primary goes on meanwhile, and hands over in its place. And the
+ * member waits in its last step for every former primary of keys that have another one (cluster/view/handover.ts), and
+ * one of those may have died for good. The replacement of that primary goes on meanwhile, and hands over in its place. And the
  * replacement of a dead member goes first: a join or a leave that is not switching yet steps back before it, since it may
  * wait for the dead member itself, to which a leaving node of its rack must give its ranges.
  *
  * A joining node begins to copy once every member that is not DOWN has a link to it, or two seconds after all else is
  * ready. Writes go to it from that step on, and a member without a link could not send it its copy.
+ *
+ * Whether a member may leave is judged again at its turn, and until it switches: of two members of a rack that are told
+ * to leave, the second one is the last of the rack by then. It returns to NORMAL.
  *
  * An operator's STANDBY is no ring change, since no token changes hands. But neither begins while the other is being
  * saved.
@@ -77,6 +80,8 @@ export class RingChangeCoordinator {
   readonly #self: Member;
   readonly #onLeft: () => void;
   #progress: MoveProgress = { rangesLeft: 0, ranges: 0 };
+  /** An operator has forced the leave under way. Not durable: after a restart the leave must be forced again. */
+  #isForced = false;
   #work: Promise<void> | undefined;
   #stopped = false;
 
@@ -137,25 +142,45 @@ export class RingChangeCoordinator {
    * Throws it also if the node is the last owner, or the last node of its rack; `force` overrides the last reason.
    */
   leave(force: boolean): Promise<void> {
-    const { ring, self } = this.#membership;
+    const { self } = this.#membership;
     if (this.#work !== undefined || (self.state !== 'NORMAL' && self.state !== 'STANDBY'))
       throw this.#onTheMove();
     const lacking = this.#rebuild.notReadyReason;
     if (lacking !== undefined) throw new LockstepError('Conflict', lacking);
-    const others = ring.members.filter((member) => member !== this.#self);
-    if (others.length === 0)
-      throw new LockstepError('Conflict', 'the last node of a cluster cannot leave it');
-    if (!force && !others.some((member) => inOneRack(member, this.#self))) {
-      const { datacenter, rack } = this.#self;
-      const detail = `${self.node} is the last node of rack ${datacenter}/${rack}, whose copy of all keys would go; force takes it away`;
-      throw new LockstepError('Conflict', detail);
-    }
+    const rejection = this.#leaveRejection(force);
+    if (rejection !== undefined) throw new LockstepError('Conflict', rejection);
+    this.#isForced = force;
     const begun = new Deferred<boolean>();
     this.#spawn(async () => {
       begun.resolve(await this.#membership.declareMove('LEAVING', 'queued'));
       if (await begun.promise) await this.#leave();
     });
     return begun.promise.then((isBegun) => this.#mustBeNoted(isBegun));
+  }
+
+  /** Why this node may not leave the ring as it is now; undefined if it may. */
+  #leaveRejection(force: boolean): string | undefined {
+    const others = this.#membership.ring.members.filter((member) => member !== this.#self);
+    if (others.length === 0) return 'the last node of a cluster cannot leave it';
+    if (force || others.some((member) => inOneRack(member, this.#self))) return undefined;
+    const { node, datacenter, rack } = this.#self;
+    return `${node} is the last node of rack ${datacenter}/${rack}, whose copy of all keys would go; force takes it away`;
+  }
+
+  /** True if this node leaves, has not switched yet, and may not leave any more. */
+  #mustStay(): boolean {
+    const { state, move } = this.#membership.self;
+    return state === 'LEAVING' && move !== 'switching' && this.#leaveRejection(this.#isForced) !== undefined;
+  }
+
+  /**
+   * Returns to NORMAL instead of leaving. An operator may declare STANDBY again, or force the leave. Resolves once that
+   * is durable.
+   */
+  async #stay(): Promise<void> {
+    const detail = this.#leaveRejection(this.#isForced) ?? '';
+    this.#io.log.event('error', 'membership.leave.given-up', { detail });
+    await this.#declare('NORMAL', 'none');
   }
 
   /**
@@ -223,6 +248,7 @@ export class RingChangeCoordinator {
     while (this.#membership.self.move !== 'switching') {
       if (this.#membership.self.move !== 'copying') {
         if (!(await this.#turn())) return;
+        if (this.#mustStay()) return this.#stay();
         if (!(await this.#declare('LEAVING', 'copying'))) return;
       }
       if ((await this.#agree()) && (await this.#pushAll()) && (await this.#agree())) {
@@ -231,7 +257,7 @@ export class RingChangeCoordinator {
       if (!(await this.#declare('LEAVING', 'queued'))) return;
       await this.#stepBack();
     }
-    if (!(await this.#wait(() => this.#isAgreed()))) return;
+    if (!(await this.#wait(() => this.#isAgreed() && this.#isHandedOver()))) return;
     if (!(await this.#drain.settle(() => !this.#stopped))) return;
     if (!(await this.#untilDone(() => this.#membership.leave()))) return;
     await this.#depart();
@@ -302,7 +328,7 @@ export class RingChangeCoordinator {
   }
 
   #goesOn(): boolean {
-    return !this.#stopped && !this.#yields() && !this.#isTaken() && !this.#letsReplace();
+    return !this.#stopped && !this.#yields() && !this.#isTaken() && !this.#letsReplace() && !this.#mustStay();
   }
 
   #isAlone(): boolean {
@@ -325,7 +351,7 @@ export class RingChangeCoordinator {
     const isWaitedFor = !this.#membership.isRoutable(dead) && this.#membership.handover.open.includes(dead);
     return changingMembers.filter((member) => {
       if (member.node === this.#self.node) return false;
-      if (isWaitedFor && member.state === 'NORMAL' && member.move === 'switching') return false;
+      if (isWaitedFor && member.move === 'switching') return false;
       const isOfItsPlace = member.node === dead || member.replaces === dead;
       return !isOfItsPlace || this.#membership.isRoutable(member.node);
     });
@@ -353,7 +379,9 @@ export class RingChangeCoordinator {
     const isThere = (node: NodeId): boolean => this.#membership.isRoutable(node);
     const waits = this.#membership.members().some(({ node, state, move, replaces }) => {
       if (replaces === undefined || state !== 'JOINING' || move !== 'queued') return false;
-      return node !== self.node && isThere(node) && !isThere(replaces);
+      // Another replacement of the same node may have been the first to finish.
+      const isDue = !isThere(replaces) && !this.#membership.isReplaced(replaces);
+      return node !== self.node && isThere(node) && isDue;
     });
     if (waits) sometimes('ring-change.lets-replacement-go-first');
     return waits;
@@ -382,9 +410,15 @@ export class RingChangeCoordinator {
 
   /** True if the racks with a disagreeing or unreachable member are too few for a majority of the datacenter. */
   #hasMajority(ring: Ring, datacenter: string): boolean {
-    const absent = this.#absent().filter((member) => member.datacenter === datacenter);
+    const { replaces, state } = this.#membership.self;
+    const racksMax = Math.floor(ring.rackCount(datacenter) / 2);
+    // A datacenter of one rack has no rack to spare: its dead node would keep its own replacement waiting for ever.
+    const dead = state === 'JOINING' && racksMax === 0 ? replaces : undefined;
+    const absent = this.#absent().filter(
+      (member) => member.datacenter === datacenter && member.node !== dead,
+    );
     const racks = new Set(absent.map(({ rack }) => rack));
-    return racks.size <= Math.floor(ring.rackCount(datacenter) / 2);
+    return racks.size <= racksMax;
   }
 
   #absent(): readonly Member[] {

@@ -44,7 +44,7 @@ const moves: Readonly<Record<PeerState, readonly PeerState[]>> = {
   STANDBY: ['JOINING', 'NORMAL', 'DOWN', 'RESET', 'LEAVING'],
   DOWN: ['JOINING', 'NORMAL', 'STANDBY', 'RESET', 'LEAVING'],
   RESET: ['JOINING', 'NORMAL', 'STANDBY', 'DOWN', 'LEAVING'],
-  LEAVING: ['JOINING', 'DOWN', 'RESET'],
+  LEAVING: ['JOINING', 'NORMAL', 'DOWN', 'RESET'],
 };
 
 /** A member's declared state and the stage of its ring change. */
@@ -62,7 +62,8 @@ const stepsAfter: Readonly<Record<string, readonly string[]>> = {
   'NORMAL switching': ['NORMAL none'],
   'NORMAL none': ['STANDBY none', 'LEAVING queued'],
   'STANDBY none': ['NORMAL none', 'LEAVING queued'],
-  'LEAVING queued': ['LEAVING queued', 'LEAVING copying'],
+  // A member that may not leave any more stays.
+  'LEAVING queued': ['LEAVING queued', 'LEAVING copying', 'NORMAL none'],
   'LEAVING copying': ['LEAVING queued', 'LEAVING copying', 'LEAVING switching'],
 };
 

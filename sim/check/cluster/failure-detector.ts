@@ -38,7 +38,7 @@ const legal: Readonly<Record<string, readonly string[]>> = {
   STANDBY: ['JOINING', 'NORMAL', 'DOWN', 'RESET', 'LEAVING'],
   DOWN: ['JOINING', 'NORMAL', 'STANDBY', 'RESET', 'LEAVING'],
   RESET: ['JOINING', 'NORMAL', 'STANDBY', 'DOWN', 'LEAVING'],
-  LEAVING: ['JOINING', 'DOWN', 'RESET'],
+  LEAVING: ['JOINING', 'NORMAL', 'DOWN', 'RESET'],
 };
 const routable: readonly string[] = ['NORMAL', 'JOINING', 'STANDBY'];
 

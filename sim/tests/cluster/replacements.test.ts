@@ -133,6 +133,22 @@ test('of two replacements for one node the first takes its place, and the other 
   const ended = await states();
   expect(ended.filter((state) => state === 'NORMAL')).toHaveLength(1);
   expect((await room.ask('n1', 'GET', '/buckets/b/keys/k1?r=all')).status).toBe(200);
+  // The one that is outside waits in vain, and keeps no member from leaving.
+  expect(room.cluster.change('n4')).toBe(true);
+  await room.until(() => !room.cluster.isUp('n4'), 600 * second);
+  expect(await shown(room, 'n1', 'n4')).toBeUndefined();
+  expect(room.world.failures).toEqual([]);
+});
+
+test('a dead node of a datacenter with one rack is replaced', async () => {
+  const room = new MemberHarness('one-rack', 3, crawling, 1);
+  await room.startAll();
+  await dies(room, 'n2');
+  await comesInto(room, 'n4', 'r1', 'n2', 'n2');
+  expect(await isIn(room, 'n4')).toBe(true);
+  await room.pass(5 * second);
+  expect(await shown(room, 'n1', 'n2')).toBeUndefined();
+  expect(await shown(room, 'n1', 'n4')).toMatchObject({ state: 'NORMAL', move: 'none', owns: true });
   expect(room.world.failures).toEqual([]);
 });
 
