@@ -26,8 +26,9 @@ export interface MembershipSettings {
 }
 
 /**
- * This node's record at the start. A node that has joined, or was leaving, in an earlier incarnation continues from
- * there, whatever its configuration says. A node that has left continues to report that.
+ * This node's record at the start. A node that has joined, was joining, or was leaving, in an earlier incarnation
+ * continues from there, whatever its configuration says: one whose join is not over holds a part of its keys only, and
+ * would be taken for an owner of all. A node that has left continues to report that.
  */
 export function ownRecord(
   settings: MembershipSettings,
@@ -37,7 +38,8 @@ export function ownRecord(
   const { self, address, epoch, joining, replaces } = settings;
   const before = file.remembered.find(({ node }) => node === self.node);
   const member = before !== undefined && before.state !== 'JOINING';
-  const state = member ? before.state : joining ? 'JOINING' : 'NORMAL';
+  const joins = joining || before?.state === 'JOINING';
+  const state = member ? before.state : joins ? 'JOINING' : 'NORMAL';
   const fresh: MoveStage = state === 'JOINING' ? 'queued' : 'none';
   const move = member ? before.move : fresh;
   const left = before?.left ?? false;
