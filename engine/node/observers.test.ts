@@ -209,6 +209,7 @@ describe('the counts of membership', () => {
       'duplicateToken: 0',
       'location: 0',
       'tokens: 0',
+      'full: 0',
       'malformed: 1',
     ]);
   });

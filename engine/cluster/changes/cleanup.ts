@@ -149,11 +149,11 @@ export class Cleanup {
     return holders.some(({ node }) => node === self.node);
   }
 
-  /** Sends the key to its owners and removes it. `isFirst`: no owner has refused a key in this walk. Only the first refusal is logged. */
+  /** Sends the key to its owners and removes it. `isFirst`: no owner has refused a key in this walk: only that is logged. */
   async #drop(held: Held, isFirst: boolean): Promise<Outcome> {
     const owners = this.#parts.membership.ring.placement(held.token);
     let sentBytes = 0;
-    let outcome: Outcome = 'gone';
+    let outcome: Outcome;
     try {
       const bytes = await this.#parts.bytesOf(held.key);
       if (bytes === undefined) return 'gone';
