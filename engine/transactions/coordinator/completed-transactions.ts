@@ -143,7 +143,7 @@ export class CompletedTransactions {
     const { settings } = this.#context.parts;
     let heard: boolean;
     do {
-      const told = [...xids].slice(0, this.#atMost(forgetCountMax));
+      const told = firstOf(xids, this.#atMost(forgetCountMax));
       const request = { kind: 'forget', xids: told } as const;
       const reply = await askNode(this.#context, node, request, settings.timeoutMs * 1000);
       heard = reply.kind === 'told';
@@ -182,4 +182,14 @@ export class CompletedTransactions {
     }
     return due;
   }
+}
+
+/** The oldest of the ids. After a start hundreds of thousands may wait: they are not copied for each message. */
+function firstOf(xids: ReadonlySet<Xid>, countMax: number): readonly Xid[] {
+  const first: Xid[] = [];
+  for (const xid of xids) {
+    if (first.length === countMax) break;
+    first.push(xid);
+  }
+  return first;
 }

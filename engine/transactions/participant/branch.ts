@@ -60,6 +60,8 @@ export class Branch {
   askedUs: number;
   /** The coordinator has said that it lost its decision with its disk. */
   orphan = false;
+  /** It has learned its outcome from an inquiry, and that is counted. */
+  hasLearned = false;
   /** A record of the branch is durable: its prepare record, or the record that a start found. */
   isRecorded = false;
   /** A commit of the coordinator may be answered: the protocol has commanded `acknowledge`. */

@@ -85,13 +85,15 @@ export class Inquiries implements Inquirer {
 
   async #follow(branch: Branch, state: 'committed' | 'aborted'): Promise<void> {
     const { metrics, io } = this.#context;
-    const { xid, phase } = branch;
+    const { xid, phase, hasLearned } = branch;
     if (waitsToForget(branch)) {
       // The branch writes nothing: the outcome only releases its locks.
       this.#branches.forget([xid]);
       return;
     }
-    if (phase === 'prepared') {
+    // A commit that the store does not take yet is followed again.
+    if (phase === 'prepared' && !hasLearned) {
+      branch.hasLearned = true;
       metrics.recovered(state);
       io.log.event('info', 'xa.branch.learned', { xid, outcome: state });
     }
