@@ -38,6 +38,7 @@ export function composeTransactions(
     tryRead: driver.tryRead.bind(driver),
     tryWrite: driver.tryWrite.bind(driver),
     keysOfBucket: (prefix: string) => store.keysOfBucket(prefix),
+    isSuspicious: () => store.suspicious,
   };
   const members = (): readonly MemberRecord[] =>
     membership.members().filter(({ node }) => !membership.isReplaced(node));

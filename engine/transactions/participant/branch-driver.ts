@@ -105,7 +105,8 @@ export class BranchDriver {
     assert(!isOver(phase), 'a branch that is taken up is not over');
     this.#table.add(branch);
     if (phase !== 'preparing') branch.voted.resolve(waitsToForget(branch) ? votedReadOnly() : votedCommit());
-    if (phase === 'preparing' || phase === 'prepared') this.#locks.take(xid, places);
+    if (phase === 'prepared' && step === 'p.recovery.scan') this.#locks.retake(xid, places);
+    else if (phase === 'preparing' || phase === 'prepared') this.#locks.take(xid, places);
     if (phase === 'prepared') this.#promise(branch);
     markPlaces(this.#context.io, step, branch);
   }
@@ -321,7 +322,7 @@ export class BranchDriver {
 
   #checkLocks({ xid, phase, places }: Branch): void {
     const held = holdsLocks(phase);
-    const kept = places.every(({ key }) => (this.#locks.holder(key) === xid) === held);
+    const kept = places.every(({ key }) => this.#locks.isHeldBy(key, xid) === held);
     assert(kept, 'a branch holds the locks of its keys exactly in the phases that need them');
   }
 }

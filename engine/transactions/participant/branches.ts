@@ -361,6 +361,11 @@ export class Branches {
     return true;
   }
 
+  /** A start has found a record of the branch that is damaged: this node does not know what it did. */
+  enterDamaged(xid: Xid): void {
+    this.#ended.enterDamaged(xid);
+  }
+
   /** Takes up a branch that a start has found in the log, and locks its keys again at once. `own` as in `Branch`. */
   restore(xid: Xid, { state, order, places, sinceMs }: BranchRecord, own = false): Branch {
     const held = state === 'prepared' ? placesOf(order) : places;

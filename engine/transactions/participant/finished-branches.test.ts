@@ -24,6 +24,16 @@ describe('a transaction that has ended', () => {
   });
 });
 
+it('a transaction whose record is damaged is doubtful, whatever follows, until its coordinator rolls it back', () => {
+  const endings = new FinishedBranches();
+  const xid = makeXid('n1' as NodeId, '0123456789ab', 1);
+  endings.enterDamaged(xid);
+  endings.enter(xid, 'refused');
+  expect([endings.of(xid), endings.rejectionOf(xid)?.vote]).toEqual(['doubtful', 'doubtful']);
+  endings.enter(xid, 'rolledBack');
+  expect(endings.of(xid)).toBe('rolledBack');
+});
+
 it('a doubtful attempt under an idempotency key stays open under that key alone, whatever comes behind it', () => {
   const ended = new FinishedBranches();
   const [first, second, third] = [1, 2, 3].map((count) => makeXid('n1' as NodeId, '0123456789ab', count)) as [

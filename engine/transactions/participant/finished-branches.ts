@@ -16,7 +16,7 @@ const countMax = 32_768;
 /**
  * How a transaction ended here. `refused`: it is over, or another branch asked about it before its prepare came.
  * `rolledBack`: its coordinator said so. `readOnly`: it voted so, and this node knows no outcome. `doubtful`: its batch
- * may be durable, and only a restart can tell.
+ * may be durable, and only a restart can tell; or its record is damaged, and no node can.
  */
 export type FinishedBranch = 'readOnly' | 'refused' | 'rolledBack' | 'doubtful';
 
@@ -30,6 +30,8 @@ export interface DoubtfulAttempt {
 export class FinishedBranches {
   readonly #endings = new RecentMap<Xid, FinishedBranch>(countMax);
   readonly #doubtful = new Map<Xid, DoubtfulAttempt>();
+  /** Their records are damaged. As many as the start has found, for as long as this incarnation lasts. */
+  readonly #damaged = new Set<Xid>();
 
   /**
    * The attempts under idempotency keys that ended as doubtful in this incarnation, oldest first. Each of them stays
@@ -57,7 +59,13 @@ export class FinishedBranches {
 
   /** How the transaction ended; undefined if it did not, or too long ago. */
   of(xid: Xid): FinishedBranch | undefined {
-    return this.#endings.get(xid);
+    const ending = this.#endings.get(xid);
+    return ending !== 'rolledBack' && this.#damaged.has(xid) ? 'doubtful' : ending;
+  }
+
+  /** A start has found a damaged record of the transaction's branch. */
+  enterDamaged(xid: Xid): void {
+    this.#damaged.add(xid);
   }
 
   /**
@@ -65,7 +73,7 @@ export class FinishedBranches {
    * ended.
    */
   rejectionOf(xid: Xid): Voted | undefined {
-    const ending = this.#endings.get(xid);
+    const ending = this.of(xid);
     if (ending === undefined) return undefined;
     const vote = votedAbort('prepare_failed', 'the transaction has ended here already');
     return ending === 'doubtful' ? { ...vote, vote: 'doubtful' } : vote;

@@ -20,3 +20,21 @@ test('a reader of a locked key goes on when the node stops, and one that comes l
   clock.advance(2000);
   expect(heard).toEqual(['ShuttingDown', 'ShuttingDown']);
 });
+
+test('of two branches of a key that a start finds each holds the lock until it is over', () => {
+  const locks = new Locks(new TestClock(), 1000);
+  const { packed: key } = objectKey(defaultType, byteStringOf('b'), byteStringOf('k'));
+  const places = [{ key, token: 1 as Token }];
+  const all = ['n1-0-1', 'n1-0-2', 'n1-0-3'] as Xid[];
+  const holders = (): readonly boolean[] => all.map((xid) => locks.isHeldBy(key, xid));
+  for (const xid of all) locks.retake(xid, places);
+  expect([...locks.holdersOf(() => true)]).toEqual(all);
+  const heard: string[] = [];
+  locks.wait(key, () => void heard.push('free'));
+  locks.release(all[1] as Xid, places);
+  expect(holders()).toEqual([true, false, true]);
+  locks.release(all[0] as Xid, places);
+  expect([holders(), locks.holder(key), heard]).toEqual([[false, false, true], all[2], []]);
+  locks.release(all[2] as Xid, places);
+  expect([locks.size, heard]).toEqual([0, ['free']]);
+});

@@ -20,7 +20,9 @@ import type { Clock, Timer } from '../../io/clock.ts';
 import type { Xid } from '../formats/xid.ts';
 
 interface Lock {
-  readonly xid: Xid;
+  xid: Xid;
+  /** Further prepared branches of the key that a start has found; undefined: none. */
+  others: Xid[] | undefined;
   readonly place: Place;
   /** Released as soon as the disk has answered. */
   readonly shortly: boolean;
@@ -33,7 +35,7 @@ interface Lock {
 }
 
 function newLock(xid: Xid, place: Place, shortly: boolean): Lock {
-  return { xid, place, shortly, promised: false, heardEarly: false, readers: undefined };
+  return { xid, others: undefined, place, shortly, promised: false, heardEarly: false, readers: undefined };
 }
 
 interface Reader {
@@ -65,10 +67,17 @@ export class Locks implements ReadGate {
     return this.#locks.size === 0 ? undefined : this.#locks.get(key)?.xid;
   }
 
+  /** Whether the transaction holds the key's lock, alone or with others. */
+  isHeldBy(key: PackedKey, xid: Xid): boolean {
+    const lock = this.#locks.get(key);
+    return lock !== undefined && (lock.xid === xid || lock.others?.includes(xid) === true);
+  }
+
   /** The transactions that hold the lock of a key for which `isSo` is true. */
   holdersOf(isSo: (place: Place) => boolean): readonly Xid[] {
     const holders = new Set<Xid>();
-    for (const { xid, place } of this.#locks.values()) if (isSo(place)) holders.add(xid);
+    for (const { xid, others = [], place } of this.#locks.values())
+      if (isSo(place)) for (const holder of [xid, ...others]) holders.add(holder);
     return [...holders];
   }
 
@@ -80,6 +89,19 @@ export class Locks implements ReadGate {
   /** Locks all of the keys, which must be free. */
   take(xid: Xid, places: readonly Place[]): void {
     for (const place of places) this.#take(xid, place);
+  }
+
+  /**
+   * Locks the keys of a prepared branch that a start has found. A key that is locked already gets one more holder: of two
+   * prepared records of a key one is over, and the disk has lost its end. Which one, their coordinators know; until then
+   * no other transaction may have the key.
+   */
+  retake(xid: Xid, places: readonly Place[]): void {
+    for (const place of places) {
+      const lock = this.#locks.get(place.key);
+      if (lock === undefined) this.#take(xid, place);
+      else (lock.others ??= []).push(xid);
+    }
   }
 
   /**
@@ -117,8 +139,21 @@ export class Locks implements ReadGate {
 
   /** Releases those of the keys that the transaction has locked; their readers go on. */
   release(xid: Xid, places: readonly Place[]): void {
-    for (const { key } of places) if (this.#locks.get(key)?.xid === xid) this.#free(key);
+    for (const { key } of places) this.#release(xid, key);
     this.#released();
+  }
+
+  #release(xid: Xid, key: PackedKey): void {
+    const lock = this.#locks.get(key);
+    if (lock === undefined) return;
+    const holders = [lock.xid, ...(lock.others ?? [])].filter((holder) => holder !== xid);
+    const [next, ...others] = holders;
+    if (next === undefined) {
+      this.#free(key);
+      return;
+    }
+    lock.xid = next;
+    lock.others = others.length === 0 ? undefined : others;
   }
 
   /** Releases keys that `takeShortly` has locked. */

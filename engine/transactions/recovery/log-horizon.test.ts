@@ -12,6 +12,8 @@ import type { Xid } from '../formats/xid.ts';
 class Disk implements RecordStore {
   readonly records = new Map<PackedKey, Uint8Array>();
   broken = false;
+  /** A start has found that records are lost. */
+  lossy = false;
 
   readonly tryRead: RecordStore['tryRead'] = (key, done) => {
     if (this.broken) done(new LockstepError('Corrupted'), undefined);
@@ -25,6 +27,10 @@ class Disk implements RecordStore {
     return 'ok';
   };
 
+  isSuspicious(): boolean {
+    return this.lossy;
+  }
+
   keysOfBucket(): Iterable<PackedKey> {
     return this.records.keys();
   }
@@ -33,9 +39,9 @@ class Disk implements RecordStore {
 const nameOf = (life: number): string => `n1-${life.toString(16).padStart(12, '0')}`;
 const xidOf = (life: number): Xid => `${nameOf(life)}-7` as Xid;
 
-async function liveOn(disk: Disk, life: number): Promise<LogHorizon> {
+async function liveOn(disk: Disk, life: number, log = new TransactionLog(disk)): Promise<LogHorizon> {
   const memory = new LogHorizon(
-    new TransactionLog(disk),
+    log,
     { own: () => life, of: () => 0, isOver: () => false, hasLeft: () => false, isCopying: () => false },
     nameOf(life),
   );
@@ -85,4 +91,20 @@ describe('the log horizon covers', () => {
     for (let life = 2; life <= 513; life++) memory = await liveOn(disk, life);
     expect([1, 2, 513].map((life) => memory.reachesBackToNameOf(xidOf(life)))).toEqual([false, true, true]);
   });
+});
+
+it('a log that has lost records reaches back to the start that found so, and no further, also after the next one', async () => {
+  const disk = new Disk();
+  const log = new TransactionLog(disk);
+  (await liveOn(disk, 1, log)).tick();
+  log.flush();
+  expect((await liveOn(disk, 2)).reachesBackTo(1)).toBe(true);
+  disk.lossy = true;
+  const found = await liveOn(disk, 3, log);
+  expect([2, 3].map((life) => found.reachesBackTo(life))).toEqual([false, true]);
+  found.tick();
+  log.flush();
+  disk.lossy = false;
+  const next = await liveOn(disk, 4);
+  expect([2, 3].map((life) => next.reachesBackTo(life))).toEqual([false, true]);
 });

@@ -4,6 +4,8 @@
  * nothing. So the store keeps the incarnation number in which its records began. Only an inquiry about a transaction
  * that this node was asked for in that incarnation or later is answered `none`.
  *
+ * A start that finds lost records whose keys are unknown moves the horizon to its own incarnation, too.
+ *
  * While that incarnation lasts, its number is the current one: peers that have known a greater one may still raise it.
  * A peer that has admitted this node knows the number.
  *
@@ -81,6 +83,8 @@ export class LogHorizon {
   }
 
   async #recoverSince(): Promise<void> {
+    // Records of branches may be among those that are lost: the horizon moves to this incarnation, as on an empty disk.
+    if (this.#log.isSuspicious) return;
     const bytes = await this.#log.read(horizonKey);
     if (bytes === undefined || bytes instanceof LockstepError) return;
     // Undefined is the youngest horizon possible: this node claims nothing about earlier incarnations.

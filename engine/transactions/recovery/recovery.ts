@@ -1,7 +1,7 @@
 /**
  * Restores the transactions in the log at a start. Every prepared branch holds its locks again before the node serves
  * any request. Every decision is taken up, and applied branches are sent to the other replicas again. A damaged record is
- * reported and kept; nothing is presumed of it. A disk that fails to give a record ends the start: that record may be
+ * reported and kept. Nothing is presumed of it: this node tells no other branch that it never had the damaged one. A disk that fails to give a record ends the start: that record may be
  * whole, and its locks must hold.
  */
 import { BytesError } from '../../base/bytes.ts';
@@ -51,11 +51,19 @@ export async function recoverTransactions(
     if (record.own !== undefined)
       takeUp(context, branches.restore(xid, ownRecord(context, record, record.own, named.get(xid)), true));
   });
-  await eachRecord(context, branchBucket, (name, bytes) => {
-    const xid = parseXid(name);
-    if (xid === undefined) throw new BytesError('a branch without a name');
-    takeUp(context, branches.restore(xid, readBranch(Buffer.from(bytes))));
-  });
+  await eachRecord(
+    context,
+    branchBucket,
+    (name, bytes) => {
+      const xid = parseXid(name);
+      if (xid === undefined) throw new BytesError('a branch without a name');
+      takeUp(context, branches.restore(xid, readBranch(Buffer.from(bytes))));
+    },
+    (name) => {
+      const xid = parseXid(name);
+      if (xid !== undefined) branches.enterDamaged(xid);
+    },
+  );
   for (const [xid, record] of ended) {
     coordinator.remembered.end(endedOf(xid, record));
     coordinator.remembered.releaseAll(xid, record);
@@ -103,8 +111,10 @@ async function eachRecord(
   { io, log, metrics }: TransactionContext,
   bucket: ByteString,
   take: (name: ByteString, bytes: Uint8Array) => void,
+  onDamaged?: (name: ByteString) => void,
 ): Promise<void> {
   const damaged = ({ name }: FoundRecord, detail: string): void => {
+    onDamaged?.(name);
     sometimes('recovery.record-damaged');
     metrics.recovered('damaged');
     io.log.event('error', 'xa.record.damaged', { record: `${bucket}/${textOf(name)}`, detail });

@@ -27,6 +27,10 @@ class FullStore {
     return [];
   }
 
+  isSuspicious(): boolean {
+    return false;
+  }
+
   tryWrite(batch: readonly StoreWrite[], done: WriteDone): SendOutcome {
     if (this.answer !== 'ok') this.refusals += 1;
     if (this.answer !== 'ok') return this.answer;
@@ -50,6 +54,7 @@ function logOfOne(...errors: readonly ErrorCode[]): TransactionLog {
       return 'ok';
     },
     tryWrite: () => 'closed',
+    isSuspicious: () => false,
   });
 }
 
@@ -113,5 +118,32 @@ describe('unforced records', () => {
     expect(store.taken).toEqual([decision]);
     log.flush();
     expect(store.taken).toEqual([decision, record(2)]);
+  });
+
+  it('are written again, before newer ones, if their write fails; not if a newer record of the key followed', async () => {
+    const store = new FullStore();
+    store.answer = 'ok';
+    const answers: WriteDone[] = [];
+    store.tryWrite = (batch, done) => {
+      store.taken.push(...batch);
+      answers.push(done);
+      return 'ok';
+    };
+    const log = new TransactionLog(store);
+    const heard: number[] = [];
+    for (const counter of [1, 2, 3]) log.later(record(counter), { durable: () => heard.push(counter) });
+    log.flush();
+    const forced = log.force([{ ...record(2), value: Buffer.from('prepared') }]);
+    log.later({ ...record(3), value: Buffer.from('newer') });
+    log.flush();
+    log.later(record(4));
+    for (const done of answers.splice(0, 1)) done(new LockstepError('Timeout'));
+    for (const done of answers.splice(0)) done(undefined);
+    expect(await forced).toBeUndefined();
+    store.taken.length = 0;
+    log.flush();
+    expect(store.taken).toEqual([record(1), record(4)]);
+    for (const done of answers) done(undefined);
+    expect(heard).toEqual([1]);
   });
 });

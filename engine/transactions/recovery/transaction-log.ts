@@ -20,6 +20,8 @@ import type { Xid } from '../formats/xid.ts';
 export interface RecordStore extends LocalStore {
   /** The stored keys with the prefix, in no particular sequence. */
   keysOfBucket(prefix: string): Iterable<PackedKey>;
+  /** Whether records may be lost whose keys are unknown. */
+  isSuspicious(): boolean;
 }
 
 /** A record that a start found. `bytes` undefined: it exists, and is damaged. */
@@ -51,6 +53,8 @@ const keptCountMax = 16_384;
 export class TransactionLog {
   readonly #store: RecordStore;
   #later: Later[] = [];
+  /** Of each key, the newest record of `later` that the store has taken and not answered; none if a forced one followed. */
+  readonly #unanswered = new Map<PackedKey, Later>();
 
   constructor(store: RecordStore) {
     this.#store = store;
@@ -93,22 +97,49 @@ export class TransactionLog {
     while (this.#later.length > 0) {
       const some = this.#later.splice(0, laterCountMax);
       const batch = some.map(({ record }) => record);
+      const answer = { isHeard: false };
       const outcome = this.#store.tryWrite(batch, (error) => {
-        if (error === undefined) for (const { then } of some) then.durable?.();
+        answer.isHeard = true;
+        this.#answered(some, error);
       });
       if (outcome !== 'ok') {
         this.#later.unshift(...some);
         return;
       }
+      if (!answer.isHeard) for (const one of some) this.#unanswered.set(one.record.key, one);
       for (const { then } of some) then.handedOver?.();
     }
   }
 
+  /**
+   * The store has answered a batch of `flush`. After an error its records wait again, before all others: this node has
+   * gone on as if they were written, and may have locked the keys of a dropped branch for another one.
+   */
+  #answered(some: readonly Later[], error: LockstepError | undefined): void {
+    const again: Later[] = [];
+    for (const one of some) {
+      const { key } = one.record;
+      if (error === undefined) one.then.durable?.();
+      if (this.#unanswered.get(key) !== one) continue;
+      this.#unanswered.delete(key);
+      if (error !== undefined) again.push({ record: one.record, then: { durable: one.then.durable } });
+    }
+    if (again.length === 0) return;
+    this.#later.unshift(...again);
+    if (this.#later.length > keptCountMax) this.#later.splice(0, this.#later.length - keptCountMax);
+  }
+
   /** Drops waiting records that a forced one replaces, so that they do not overwrite it later. */
   #supersede(records: readonly StoreWrite[]): void {
+    if (this.#unanswered.size > 0) for (const { key } of records) this.#unanswered.delete(key);
     if (this.#later.length === 0) return;
     const keys = new Set(records.map(({ key }) => key));
     this.#later = this.#later.filter(({ record }) => !keys.has(record.key));
+  }
+
+  /** Whether the disk may have lost records of transactions that nobody can name. */
+  get isSuspicious(): boolean {
+    return this.#store.isSuspicious();
   }
 
   /** The decision about the transaction; undefined without one. An error if the record cannot be read. */
