@@ -3,8 +3,9 @@
  *
  * The operator goes from node to node and resolves what cannot end by itself. If the coordinator died for good, it
  * commits some branches and rolls others back, since it cannot know better. If the coordinator lost its disk, it rolls
- * branches back. It abandons branches that were lost with a disk and whose prepare requests no node has, and heuristic
- * decisions under a coordinator that was replaced.
+ * branches back. It abandons branches that were lost with a disk and whose prepare requests no node has. Once all
+ * branches are decided, it abandons heuristic decisions under a coordinator that was replaced: a node refuses that while
+ * another branch waits.
  *
  * Then every node is asked until it is in doubt of nothing, each coordinates one more transaction over all primaries,
  * and every key is read. Last, coordinators are asked again for outcomes that they answered before.
@@ -56,6 +57,7 @@ const askedMax = 40;
 export async function finishTransactions(setup: FinalsSetup, history: TransactionHistory): Promise<Finals> {
   const dangling: Dangling[] = [];
   const liveness: LivenessRecord[] = [];
+  for (const node of setup.members) await untilCertain(setup, node, (entry) => !isDecided(entry));
   for (const node of setup.members) dangling.push(await untilCertain(setup, node));
   // If a primary is gone for good, transactions over its keys cannot commit.
   const able = setup.missed.length === 0 ? setup.members : [];
@@ -69,11 +71,15 @@ export async function finishTransactions(setup: FinalsSetup, history: Transactio
   return { dangling, liveness, ...again };
 }
 
-/** What the node is in doubt of, once that is nothing or time is up. */
-async function untilCertain(setup: FinalsSetup, node: string): Promise<Dangling> {
+/** What the node is in doubt of, once that is nothing or time is up. `isMeant`: which transactions count. */
+async function untilCertain(
+  setup: FinalsSetup,
+  node: string,
+  isMeant: (entry: LockInDoubt) => boolean = () => true,
+): Promise<Dangling> {
   for (;;) {
     const entries = await inDoubtAt(setup, node);
-    const open = entries?.filter((entry) => !isExcused(setup, entry));
+    const open = entries?.filter((entry) => !isExcused(setup, entry) && isMeant(entry));
     if (open !== undefined && (await resolveOrphans(setup, node, open))) await sleep(setup.io.clock, walkUs);
     if (open?.length === 0 || setup.stopped()) {
       return {
@@ -92,14 +98,20 @@ async function inDoubtAt({ client }: FinalsSetup, node: string): Promise<readonl
   return exchange.answer.message.transactions ?? [];
 }
 
+/** Whether the entry is a branch that an operator has decided. */
+function isDecided({ role, state }: LockInDoubt): boolean {
+  return text(role) === 'branch' && text(state).startsWith('heuristic');
+}
+
 /**
  * Whether no node can end the transaction: a decision that a dead branch never acknowledges, or a heuristic decision
- * that a dead coordinator never confirms.
+ * that a dead coordinator never confirms, or for which a dead branch may wait.
  */
-function isExcused(setup: FinalsSetup, { role, state, coordinator, branches = [] }: LockInDoubt): boolean {
-  const { missed } = setup;
-  if (text(role) === 'coordinator') return branches.some((node) => missed.includes(text(node)));
-  return missed.includes(text(coordinator)) && text(state).startsWith('heuristic');
+function isExcused({ missed }: FinalsSetup, entry: LockInDoubt): boolean {
+  const { role, coordinator, branches = [] } = entry;
+  const isAnyMissed = branches.some((node) => missed.includes(text(node)));
+  if (text(role) === 'coordinator') return isAnyMissed;
+  return isDecided(entry) && (isAnyMissed || missed.includes(text(coordinator)));
 }
 
 /** Sends the operator's decisions. Returns false if nothing waits for an operator. */
