@@ -5,7 +5,6 @@
  */
 import { Deferred } from '../base/deferred.ts';
 import type { NodeId } from '../base/ids.ts';
-import { sleep } from '../io/clock.ts';
 import type { Io } from '../io/io.ts';
 
 /** How long a node waits for the link to a peer that it asks, in microseconds. */
@@ -23,6 +22,9 @@ export class HeardPeers {
   readonly #heard = new Map<NodeId, string | undefined>();
   /** The digest that each peer's gossip carried last on its present connections. */
   readonly #digests = new Map<NodeId, string>();
+  /** Fetches that wait for a link: each ends its wait. */
+  readonly #waits = new Set<() => void>();
+  #stopped = false;
   /** Increases whenever a fetch that runs may have come too early to count. */
   #doubts = 0;
 
@@ -76,6 +78,12 @@ export class HeardPeers {
     return this.#begin(peer).promise;
   }
 
+  /** The node stops: fetches that wait for a link come to nothing, now and from now on. */
+  stop(): void {
+    this.#stopped = true;
+    for (const end of [...this.#waits]) end();
+  }
+
   #begin(peer: NodeId): Deferred<boolean> {
     const under = this.#fetching.get(peer);
     if (under !== undefined) return under;
@@ -99,8 +107,8 @@ export class HeardPeers {
     const { clock } = this.#io;
     const endUs = clock.nowUs() + linkUsMax;
     // The peer's connection to this node may be there before this node's to the peer.
-    while (!this.#isConnected(peer) && clock.nowUs() < endUs) await sleep(clock, linkLookUs);
-    for (;;) {
+    while (!this.#isConnected(peer) && clock.nowUs() < endUs && !this.#stopped) await this.#pause();
+    while (!this.#stopped) {
       const digest = this.#digests.get(peer);
       const doubts = this.#doubts;
       if (!(await this.#fetch(peer))) return false;
@@ -108,5 +116,18 @@ export class HeardPeers {
       this.#heard.set(peer, digest);
       return true;
     }
+    return false;
+  }
+
+  #pause(): Promise<void> {
+    const done = new Deferred<void>();
+    const end = (): void => {
+      timer.cancel();
+      this.#waits.delete(end);
+      done.resolve();
+    };
+    const timer = this.#io.clock.after(linkLookUs, end);
+    this.#waits.add(end);
+    return done.promise;
   }
 }

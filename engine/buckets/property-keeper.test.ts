@@ -344,7 +344,7 @@ test('records are compared again with each new connection, each new digest, and 
   trio.cut.add(n3);
   expect(await trio.set(0, 'b', { allow_mult: true })).toBe('done');
   trio.cut.clear();
-  keeper.connected(n1);
+  keeper.peers.connected(n1);
   expect(keeper.hasHeard(n1)).toBe(false);
   expect([await keeper.hear(n1), trio.at(2, 'b').allowMult]).toEqual([true, true]);
   keeper.heard(n2, trio.keeper(n2).digest);

@@ -110,7 +110,8 @@ export class PropertyKeeper {
   readonly #commits: Commit[] = [];
   /** This node has every record that was set, as far as it can know. It answers `fetch`. */
   #whole: boolean;
-  readonly #heard: HeardPeers;
+  /** Which peers' records this node has. */
+  readonly peers: HeardPeers;
   #saving = false;
   /** One queue per record name: each setting is checked against the result of the one before it. */
   readonly #turns = new Map<string, Promise<unknown>>();
@@ -132,7 +133,7 @@ export class PropertyKeeper {
     this.#shelf = shelf;
     this.#whole = shelf.condition === 'whole';
     this.#links = links;
-    this.#heard = new HeardPeers(
+    this.peers = new HeardPeers(
       io,
       (peer) => links.isConnected(peer),
       (peer) => this.#fetch(peer),
@@ -238,7 +239,7 @@ export class PropertyKeeper {
     await this.#askAll({ kind: 'flush', records }, async (peer, answer) => {
       if (answer instanceof LockstepError || answer.kind !== 'flushed') return;
       if (!answer.later) holders.add(peer);
-      else await this.#heard.hear(peer);
+      else await this.peers.hear(peer);
     });
     if (this.#knowsLater(records)) return false;
     const lacking = datacenterLacking(this.#links.members(), holders);
@@ -268,23 +269,18 @@ export class PropertyKeeper {
 
   /** Called with a digest that a peer's gossip carried. Fetches the peer's records if this node may lack some. */
   heard(peer: NodeId, digest: string): void {
-    this.#heard.told(peer, digest, this.digest);
+    this.peers.told(peer, digest, this.digest);
     if (digest === this.digest) this.#hasSpread = true;
-  }
-
-  /** Called when a connection with the peer is new: while there was none, the peer may have taken settings. */
-  connected(peer: NodeId): void {
-    this.#heard.connected(peer);
   }
 
   /** Whether objects may be exchanged with the peer: this node has its records, and has saved all that it was offered. */
   hasHeard(peer: NodeId): boolean {
-    return !this.#saving && this.#heard.has(peer);
+    return !this.#saving && this.peers.has(peer);
   }
 
   /** Resolves when no peer's records are being fetched, or after `patienceUs` microseconds. */
   async fetched(patienceUs: number): Promise<void> {
-    const fetches = this.#heard.under();
+    const fetches = this.peers.under();
     if (fetches.length === 0) return;
     const late = new Deferred<void>();
     const patience = this.#io.clock.after(patienceUs, () => late.resolve());
@@ -298,11 +294,11 @@ export class PropertyKeeper {
    */
   async hear(peer: NodeId): Promise<boolean> {
     // What a peer has offered need only be saved; then nothing is to be fetched.
-    if (this.#saving && this.#heard.has(peer)) {
+    if (this.#saving && this.peers.has(peer)) {
       await this.#commit([]);
-      if (this.#heard.has(peer)) return true;
+      if (this.peers.has(peer)) return true;
     }
-    return this.#heard.hear(peer);
+    return this.peers.hear(peer);
   }
 
   /**
@@ -534,7 +530,7 @@ export class PropertyKeeper {
     } catch (error) {
       sometimes('properties.save-failed');
       // Records that a peer has offered are missing here.
-      this.#heard.missed();
+      this.peers.missed();
       for (const { done } of commits) done.reject(asLockstepError(error));
       return;
     }

@@ -288,7 +288,7 @@ export class Node {
   async #stop(): Promise<void> {
     const { plane, membership, ringChangeCoordinator, cleanup, transactions, antiEntropy, publisher } =
       this.#services;
-    const { wasm, mapReduce, coverage, readBudget, rebuild, snapshots, flushedKeys } = this.#services;
+    const { wasm, mapReduce, coverage, readBudget, rebuild, snapshots, flushedKeys, keeper } = this.#services;
     const { pbc, redis, overload, driver, store, handoff, reaper, lostRecords, lostKeys } = this.#services;
     const drainMs = this.#config.drainTimeoutMs;
     this.#services.health.stopping();
@@ -317,6 +317,7 @@ export class Node {
     ]);
     await membership.stop();
     await plane.stop();
+    keeper.peers.stop();
     await Promise.all([moved, checked]);
     await membership.settled();
     await antiEntropy?.close();

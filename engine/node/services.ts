@@ -577,7 +577,7 @@ function admissionOf(
     judge: (hello, rival) => membership.judge(hello, rival),
     admitted: (hello) => {
       version.heard(hello.messages.min);
-      keeper.connected(hello.node);
+      keeper.peers.connected(hello.node);
       membership.admitted(hello);
     },
     refused: (by, { reason, generation, tokens }) => {
