@@ -295,7 +295,7 @@ export class PropertyKeeper {
   async hear(peer: NodeId): Promise<boolean> {
     // What a peer has offered need only be saved; then nothing is to be fetched.
     if (this.#saving && this.peers.has(peer)) {
-      await this.#commit([]);
+      if ((await this.#commit([]).then(() => undefined, asLockstepError)) !== undefined) return false;
       if (this.peers.has(peer)) return true;
     }
     return this.peers.hear(peer);
